@@ -1,4 +1,4 @@
-"""What a file or folder of this program holds: `load` returns it, `info` describes it.
+"""Load or describe word vectors, models and checkpoint folders: `load` and `info`.
 
 Both detect the kind from the content.
 """
@@ -25,16 +25,16 @@ from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
-SHOWN = 10  # entries of a list
+SHOWN = 10  # list entries that are printed
 
 
 def load(path: PathLike) -> Any:
-    """Load what the program wrote, whatever it is.
+    """Load word vectors or a model of any kind.
 
     Parameters
     ----------
     path : path
-        Word vectors of any format, or a model.
+        Word vectors in any format, or a model.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def load(path: PathLike) -> Any:
     Raises
     ------
     FormatError
-        It is neither, or corrupt.
+        The file holds neither, or is corrupt.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def load(path: PathLike) -> Any:
 
 
 def info(path: PathLike) -> Facts:
-    """Return what a file or folder holds.
+    """Describe the contents of a file or folder.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def info(path: PathLike) -> Facts:
     Raises
     ------
     FormatError
-        It is none of these, or corrupt.
+        The path is none of these, or is corrupt.
     UsageError
-        It is a stream.
+        The path is a stream.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def info(path: PathLike) -> Facts:
         generations = generations_in(Path(name))
         if not generations:
             raise FormatError(
-                f"{name}: is no folder of checkpoints or static embeddings; give one, or a file"
+                f"{name}: is not a folder of checkpoints or static embeddings; give one, or a file"
             )
         more["generations"] = [one.name for one in generations]
         name = str(generations[-1])
@@ -117,7 +117,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Return the header of word vectors, and their manifest."""
+    """Return what the header and the manifest of a file of word vectors say."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:
@@ -136,7 +136,7 @@ def _vectors(path: str) -> Facts:
 
 
 def as_text(facts: Mapping[str, Any], indent: str = "") -> str:
-    """Return facts as lines ``key: value``; facts of a mapping are indented below the key."""
+    """Format facts as ``key: value`` lines; a nested mapping is indented below its key."""
     lines = []
     for key, value in facts.items():
         name = f"{indent}{_printable(key.replace('_', ' '))}"
@@ -163,5 +163,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text without control characters, which a terminal would obey."""
+    """Remove control characters, which a terminal would execute, from a text."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -30,21 +30,21 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # what a warning says, and what an error says
+Conflict = tuple[str, str]  # texts of the warning and of the error
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """An option.
+    """The declaration of one option.
 
     Attributes
     ----------
     name, type, default
-        Of the field; None is allowed besides the type if `optional`.
+        The field's name, type and default; None is also allowed if `optional`.
     help : str
         One line for ``--help`` and the reference.
     minimum, maximum, above : float, optional
-        Bounds: inclusive, inclusive, and an exclusive lower bound.
+        Inclusive minimum, inclusive maximum, and exclusive lower bound.
     choices : tuple of str
         The valid values; all values if empty.
     metavar : str, optional
@@ -52,13 +52,13 @@ class Declaration:
     path : str, optional
         The role of a path: see `dcme_w2v.files.paths`.
     bare : str, optional
-        The value of an option that is given without one on the command line.
+        The value that the option has if the command line gives it without a value.
     word2vec : str, optional
         The name in word2vec.c (``size``).
     group : str, optional
         Heading of the help.
     advanced : bool
-        Shown by ``--help-all`` only.
+        Whether only ``--help-all`` shows the option.
     only : mapping of str to tuple
         The option has an effect only if each of these options has one of the values.
     needs : tuple of str
@@ -128,7 +128,7 @@ options_in: Callable[[type], tuple[Declaration, ...]] = functools.cache(_options
 
 
 def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
-    """Return the role, the flag and the value of each path among options."""
+    """Return the role, flag and value of each option that is a path."""
     return [
         (item.path, flag_of(item.name), getattr(one, item.name))
         for one in options
@@ -138,7 +138,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return numpydoc's entries of options, some of which have other names."""
+    """Return the numpydoc entries for options; `names` renames some of them."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
@@ -155,30 +155,30 @@ def flag_of(name: str) -> str:
 
 
 def values_of(options: Any, *classes: type) -> dict[str, Any]:
-    """Return the options of some classes among others, by name."""
+    """Return the options that `classes` declare, by name, from a larger options object."""
     return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Return the fields of a class among others."""
+    """Copy the fields of `cls` from a larger options object."""
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(options, name) for name in names})
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return options with values, which need no check, for those that are None."""
+    """Return a copy in which options that are None have the values found, unchecked."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
 
 
 def filled_rates(options: T, found: Mapping[str, Any]) -> T:
-    """Return `filled` options; the last learning rate is a ten-thousandth of the first if open.
+    """Fill in options as `filled` does; --min-lr is by default a ten-thousandth of --lr.
 
     Raises
     ------
     UsageError
-        It is higher than the first.
+        --min-lr is higher than --lr.
     """
     given = vars(options)
     rate = found["lr"] if given["lr"] is None else given["lr"]
@@ -200,19 +200,19 @@ class Checked:
             value = getattr(self, item.name)
             if value is item.default:
                 continue
-            in_memory = item.path == "reads" and not isinstance(value, str)  # what a file holds
+            in_memory = item.path == "reads" and not isinstance(value, str)  # file contents
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, _checked(value, item))
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Create options from a mapping; an unknown name is an error that suggests the nearest."""
+        """Create options from a mapping; the error for an unknown name suggests a known one."""
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `UnknownOptionError`, with what replaces it, if a name is not known."""
+    """Raise `UnknownOptionError`, which suggests a known name, if a name is not known."""
     known = [*known]
     for name in given:
         if name not in known:
@@ -220,7 +220,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function answer the arguments of other programs with the names here."""
+    """Decorate a function: for another program's argument, the error gives the name here."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -235,7 +235,7 @@ def _checked(value: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
     kind, flag = declared.type, flag_of(declared.name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
-        raise UsageError(f"{flag}: is beyond 64 bits; give a smaller number")
+        raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")
     shown = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
@@ -273,7 +273,7 @@ def check_conflicts(
     values : mapping
         Options and other arguments by name; missing ones have their defaults.
     given : container of str
-        The names of the options that the user has given, of which it is warned.
+        The names of the options that the user has given; only these cause warnings.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def check_conflicts(
 def _conflicts(
     item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
-    """Yield why an option has no effect with the values of others."""
+    """Yield why an option has no effect, given the values of the other options."""
     for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
@@ -302,7 +302,7 @@ def _conflicts(
             continue  # the other option has no effect itself
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
-            f"has no effect with {others}; it is for {meant}",
+            f"has no effect with {others}; it requires {meant}",
             f"is not supported with {others}; give {meant}",
         )
         return
@@ -331,7 +331,7 @@ def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, 
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Return an option as messages have it: a switch without its value."""
+    """Return an option as messages show it: a switch without its value."""
     if value is True:
         return flag_of(name)
     return f"{flag_of(name)}={value:g}" if isinstance(value, float) else f"{flag_of(name)}={value}"
@@ -344,7 +344,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 
 def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """Return an argument that counts something; raise `UsageError` if it does not."""
+    """Return an argument as an int; raise `UsageError` if it is not an integer >= `least`."""
     given = f"{flag_of(name)}={value!r}"
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise UsageError(f"{given}: must be {_NOUNS[int]}")
@@ -375,7 +375,7 @@ def threads_option(**declaration: Any) -> Any:
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
-    """The number of threads alone."""
+    """The options of a function that has only a number of threads."""
 
     group = "Run"
 
@@ -383,7 +383,7 @@ class ThreadsOptions(Checked):
 
 
 def threads_of(given: int | None) -> int:
-    """Return a number of threads that `threads_option` allows; by default the CPUs."""
+    """Check a number of threads; return the number of available CPUs for None."""
     return ThreadsOptions(given).threads or default_threads()
 
 

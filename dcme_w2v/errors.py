@@ -34,7 +34,7 @@ def in_shell_terms(message: str) -> str:
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-# User and password, and the query, which may have a signature; a path has one slash of an address.
+# Matches the user, password and query (it may be signed) of a URL; a `Path` keeps only one slash.
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
     (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",
@@ -43,7 +43,7 @@ _ADDRESS = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """Return a text, or a path, whose addresses have neither user information nor a query."""
+    """Remove user information and queries from the URLs in a text or path."""
     return _ADDRESS.sub(r"\1\2", text) if ":" in text else text
 
 
@@ -60,10 +60,10 @@ class _Marked(Exception):
 class DcmeError(_Marked):
     """Base of all errors raised on purpose."""
 
-    exit_code = 1  # of the command line
+    exit_code = 1  # exit code of the command line
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Make a copy by the class; Dask's own way calls ``__new__`` of only one of the bases."""
+        """Unpickle by calling the class; Dask would call ``__new__`` of only one base class."""
         return type(self), self.args, self.__dict__
 
 
@@ -110,7 +110,7 @@ class OutOfMemoryError(ResourceError, MemoryError):
 
 
 class DivergedError(DcmeError, FloatingPointError):
-    """Training diverged: a parameter is NaN or infinite, or the loss too high."""
+    """Training diverged: a parameter is NaN or infinite, or the loss is too high."""
 
 
 class ClusterError(DcmeError, RuntimeError):
@@ -120,10 +120,10 @@ class ClusterError(DcmeError, RuntimeError):
 def import_optional(
     module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
 ) -> Any:
-    """Return a module of an optional package, or raise an error that says how to install it.
+    """Import a module of an optional package; the error says how to install the package.
 
-    The message names the package, which pip finds, and not an extra of ours: it need not know
-    where this package came from.
+    The error names the package instead of an extra of dcme-w2v, because pip finds the package
+    however dcme-w2v was installed.
     """
     try:
         return importlib.import_module(module)
@@ -141,13 +141,13 @@ class Interrupted(DcmeError):
 
 
 class DcmeWarning(_Marked, UserWarning):
-    """Something is done as asked, but is hardly what was meant; `message` is as of an error."""
+    """A request is carried out but is probably a mistake; `message` is as in errors."""
 
 
 def warn(message: str) -> None:
-    """Warn on the line outside of this package that has called it.
+    """Issue a warning for the line outside of this package that made the call.
 
-    The command line prints ``warning:`` and the message, see `dcme_w2v.cli.main`.
+    The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """
     package, level, frame = str(Path(__file__).parent), 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):

@@ -1,16 +1,16 @@
-"""What replaces the names of gensim, word2vec.c, fastText and scikit-learn here.
+"""Suggestions: names in gensim, word2vec.c, fastText and scikit-learn, and their names here.
 
-A name of another program is an error whose message gives the name here; nothing is an alias.
+Using another program's name is an error that gives the name here; there are no aliases.
 """
 
 import functools
 import re
 from collections.abc import Iterable
 
-MIN_SIMILARITY = 0.66  # of suggested names and words, from 0 to 1
-MAX_COMPARED = 64  # characters of a name
+MIN_SIMILARITY = 0.66  # minimum similarity of suggestions in spelling, from 0 to 1
+MAX_COMPARED = 64  # characters of a name that are compared
 
-# Options -> the option to use; the first one that the command has.
+# Options of other programs: the option here; of several, the first one that the command has.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -53,7 +53,7 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands -> the command to use; the first one that the group has.
+# Commands of other programs: the command here; of several, the first one that the group has.
 _COMMANDS = """
 nn most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -77,7 +77,7 @@ help: --help
 version: --version
 """
 
-# Attributes of the package and of `Vectors` -> what to use.
+# Attributes that other packages or their vector classes have: what to use here.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)
@@ -123,18 +123,18 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Return what replaces each name in a table, in the form of `plain_name`."""
+    """Parse a table: return the replacements for each name, spelled as by `plain_name`."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
 
 def option_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown option: what replaces it, or the nearest one."""
+    """Return the end of an unknown-option message: its replacement, or the nearest name."""
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
 def command_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown command of a group."""
+    """Return the end of an unknown-command message: its replacement, or the nearest name."""
     given = _instead(_COMMANDS, name)
     return _hint(name, known, [one for one in given if one.split()[0] in known] or given[:1])
 
@@ -158,7 +158,7 @@ def _hint(name: str, known: Iterable[str], given: list[str]) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name with the most similar spelling; None if none is near."""
+    """Return the known name that is spelled most similarly; None if none is similar enough."""
     import difflib
 
     near = difflib.get_close_matches(name[:MAX_COMPARED], list(known), 1, MIN_SIMILARITY)
@@ -166,7 +166,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
-    """Return the message of an `AttributeError`."""
+    """Return the message of an `AttributeError`, with what to use instead if that is known."""
     return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 

@@ -1,4 +1,4 @@
-"""Declares the options that several rooms have: text, checkpoints, clusters, held-out text.
+"""Declares the options that several subpackages share: text, checkpoints, clusters, held-out text.
 
 A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. Options of one
 package only are in its `options.py`.
@@ -16,7 +16,7 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import UsageError
 
-TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # a context vector for each word
+TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # those with a context vector per word
 
 
 _RAW = {"tokenize": ("words",)}
@@ -30,8 +30,8 @@ class TokenizerOptions(Checked):
 
     tokenize: str = option(
         "whitespace",
-        "whitespace separates tokens; or tokens are runs of letters, marks and digits of raw text, "
-        "in lower case (default: the rule of VECTORS where they are read, otherwise whitespace)",
+        "whitespace: split at whitespace; words: extract lowercase runs of letters, marks and "
+        "digits from raw text (default: as for VECTORS if they are read, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
@@ -61,8 +61,8 @@ class TokenizerOptions(Checked):
 
 _TEXT_COLUMN: dict[str, Any] = {
     "default": None,
-    "help": "read this column of Parquet, Arrow, JSON lines or CSV; several, separated by commas, "
-    "are joined; a.b is a field",
+    "help": "read this column of Parquet, Arrow, JSON lines or CSV; columns separated by commas "
+    "are joined; a.b is field b of column a",
     "metavar": "NAME",
     "group": "Input",
 }
@@ -77,14 +77,14 @@ class ColumnOptions(Checked):
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column of the labels: text, numbers or lists",
+        "column of labels: text, numbers or lists",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
     )
     keep: str | None = option(
         None,
-        "write these columns of the input before the labels; several, separated by commas",
+        "input columns, separated by commas, that are copied to the output before the labels",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -106,8 +106,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "a sentence is a line of the text, the whole value of a column, a part of a line that ends "
-        "with . ! or ?, or the lines up to a blank one",
+        "what is one sentence: a line, a whole column value, a part of a line that ends with . ! "
+        "or ?, or a paragraph that ends at a blank line",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -115,20 +115,20 @@ class VocabularyOptions(TokenizerOptions):
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
-    """Return the characters of the shortest and the longest n-gram of --subwords; 0, 0 for None.
+    """Return the shortest and longest n-gram length that --subwords gives; 0, 0 for None.
 
     Raises
     ------
     UsageError
-        They are not two such numbers.
+        `subwords` is not a pair of such lengths.
     """
     if subwords is None:
         return 0, 0
     found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", subwords)
     if found is None or int(found[1]) > int(found[2]):
         raise UsageError(
-            f"--subwords={subwords}: must be the shortest and the longest n-gram, from 1 to 99 "
-            "characters, as 3-6"
+            f"--subwords={subwords}: must be the lengths of the shortest and longest n-gram, "
+            "from 1 to 99 characters, such as 3-6"
         )
     return int(found[1]), int(found[2])
 
@@ -141,8 +141,8 @@ class SubwordOptions(Checked):
 
     subwords: str | None = option(
         None,
-        "the vector of a word is the mean of its own vector and the vectors of its character "
-        "n-grams of MIN to MAX characters, as 3-6 (ns)",
+        "average each word's own vector with the vectors of its n-grams of MIN to MAX characters, "
+        "such as 3-6 (ns)",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
@@ -151,7 +151,7 @@ class SubwordOptions(Checked):
     )
     buckets: int = option(
         2_000_000,
-        "number of vectors of character n-grams, which are numbered by hashing",
+        "number of character n-gram vectors, to which n-grams are assigned by hashing",
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
@@ -179,8 +179,8 @@ class ClusterOptions(Checked):
     )
     shards: int | None = option(
         None,
-        "number of parts of the data that are trained separately; the result depends on this "
-        "number, not on the workers (--cluster; default: the number of workers at the start)",
+        "number of data shards that are trained separately; it affects the result, the number of "
+        "workers does not (--cluster; default: the number of workers at the start)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),
@@ -197,7 +197,7 @@ class LogOptions(Checked):
 
     log_json: str | None = option(
         None,
-        "log start, progress, epochs and end, one JSON object a line",
+        "log start, progress, epochs and end to this file, one JSON object per line",
         metavar="FILE",
         path="log",
         advanced=True,
@@ -214,12 +214,15 @@ def _check_interval(given: str) -> None:
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """Where and how often the state of a run is saved, and what it is resumed from."""
+    """Where and how often the training state is saved, and where to resume from."""
 
     group = "Run"
 
     checkpoint: str | None = option(
-        None, "save the whole state to this folder, to resume from", metavar="FOLDER", path="folder"
+        None,
+        "save the training state to this folder, for --resume",
+        metavar="FOLDER",
+        path="folder",
     )
     checkpoint_every: str = option(
         "10m",
@@ -269,8 +272,8 @@ def _share(given: str | None) -> float | None:
 def _check_share(given: str) -> None:
     if (share := _share(given)) is not None and not 0 < share < 1:
         raise UsageError(
-            f"--holdout={given}: must be a share between 0 and 1, or a file (as ./{given} if that "
-            "is its name)"
+            f"--holdout={given}: must be a share between 0 and 1, or a file (write ./{given} if "
+            "that is its name)"
         )
 
 
@@ -282,7 +285,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "exclude this share of the lines from training, or use this file, and report its "
+        "hold out this share of the lines, or use this file; report the held-out "
         "log-likelihood after each epoch",
         metavar="X|FILE",
         path="reads",

@@ -1,4 +1,4 @@
-"""What differs between systems: locks, limits, signals, names of files.
+"""Everything that differs between operating systems: locks, limits, signals, file names.
 
 No other module imports `fcntl` or `resource`, or asks which system it is.
 docs/reference/promises.md lists the promises that do not hold on Windows.
@@ -44,9 +44,10 @@ UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a scanner of viruses may have a file open
+_BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a virus scanner may have a file open
 
-GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of containers, on Linux
+# Linux control groups, such as those of containers.
+GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 # ---- files ----
 
@@ -72,9 +73,9 @@ def lock(number: int) -> bool:
 
 @contextlib.contextmanager
 def opened_folder(path: Path) -> Iterator[int | None]:
-    """Open a folder by a path without links, as far as the system can: None on others than Linux.
+    """Open a folder without following symbolic links; return None on systems other than Linux.
 
-    Somebody may have put a link in place of a part of the path since that was checked.
+    Another user may have replaced a part of the path by a link since the path was checked.
     """
     if not hasattr(os, "O_PATH"):
         yield None
@@ -123,7 +124,7 @@ def is_open_for(number: int, mode: int) -> bool:
 
 
 def host() -> str:
-    """Return the name of this machine, as a part of a file's name."""
+    """Return the name of this machine, without characters that file names cannot have."""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return re.sub(r"\W", "", name, flags=re.ASCII)[:20]
 
@@ -141,7 +142,7 @@ def is_running(number: int) -> bool:
 
 
 def user() -> int:
-    """Return the number of the user, 0 where files do not have such owners."""
+    """Return the user ID; 0 on systems whose files do not have such owners."""
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -149,7 +150,7 @@ def user() -> int:
 
 
 def memory_limits() -> list[int]:
-    """Return the limits of the memory of this process in bytes, those that the system reports."""
+    """Return the memory limits of this process that the system reports, in bytes."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -171,7 +172,7 @@ def memory_limits() -> list[int]:
 
 
 def _empty_addresses() -> int:
-    """Return the bytes of addresses without memory, as of libraries and stacks; 0 if unknown."""
+    """Return the bytes of address space without memory, as in libraries; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         return (int(size) - int(resident)) * mmap.PAGESIZE
@@ -190,9 +191,10 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the words of the limits of this process's groups, as of a container or a batch job.
+    """Yield the limits, as lists of words, of this process's control groups.
 
-    They are in files of the names `older` in version 1, and in one file in version 2.
+    A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
+    the interface, and in the file `name` in version 2.
     """
     try:
         groups = GROUP.read_text(encoding="utf-8").splitlines()
@@ -215,9 +217,9 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
 
 
 def fresh_memory(size: int) -> mmap.mmap:
-    """Return so many bytes of the system, used page by page, which are freed with the object.
+    """Allocate `size` bytes directly from the system, which gets them back with the object.
 
-    The C library would keep some of them for later.
+    A page takes memory when it is first used. The C library would keep some freed memory.
     """
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if fcntl else {}
     return mmap.mmap(-1, size, **private)
@@ -247,7 +249,7 @@ def peak_memory() -> int:
 
 
 class ReceivedSignal:
-    """The first signal that arrived; `number` is None before. See `dcme_w2v.cli.signals`."""
+    """Records the first signal that arrived; `number` is None before. See `cli.signals`."""
 
     def __init__(self) -> None:
         self.number: int | None = None

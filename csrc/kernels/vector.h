@@ -26,8 +26,8 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 
 /* exp(x) = 2^n exp(r) with n = round(x / log 2) and |r| <= log(2) / 2; log 2 is subtracted in two
  * parts so that r is exact. */
-#define EXP_LIMIT 87.f      /* beyond, exp(x) leaves float's normal range; the logistic is 0 or 1 */
-#define EXP_ROUND 0x1.8p23f /* a number added to it is rounded, and is in the lowest bits */
+#define EXP_LIMIT 87.f      /* beyond, exp(x) is no normal float, and the logistic is 0 or 1 */
+#define EXP_ROUND 0x1.8p23f /* adding it rounds a number, which is then in the lowest bits */
 #define EXP_PER_LOG2 1.44269504088896341f
 #define EXP_LOG2_HIGH 0.693359375f
 #define EXP_LOG2_LOW (-2.12194440e-4f)
@@ -45,7 +45,7 @@ INLINE vec exp_rest(vec r) {
 
 typedef uint32_t patterns __attribute__((vector_size(4 * LANES))); /* unsigned: NaN overflows */
 
-/* To be added to `rounded`, whose lowest bits are n, is to multiply by 2^n. */
+/* Adding n, the lowest bits of `rounded`, to the exponent multiplies by 2^n. */
 INLINE vec exp_lanes(vec x) {
     vec limited = clamp(x, set1(-EXP_LIMIT), set1(EXP_LIMIT));
     vec rounded = limited * EXP_PER_LOG2 + EXP_ROUND, n = rounded - EXP_ROUND;

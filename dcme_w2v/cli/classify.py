@@ -33,24 +33,24 @@ from .options import (
 )
 from .streams import print_json
 
-# for Python only
+# available in Python only
 INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "give only labels of at least this probability, perhaps none",
+    "print only labels with at least this probability, perhaps none",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "for .npz: labels, one line a row, joined by |",
+    "labels of .npz rows: one line per row, joined by |",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k,--top-k N",
-    "number of labels per document; 0: those above the threshold of a model of several labels",
+    "number of labels per document; 0: all above the threshold of a multi-label model",
     name="count",
     default=1,
     low=0,
@@ -61,9 +61,9 @@ top_option = flag(
 def classify() -> None:
     """Classify documents by maximum entropy (multinomial logistic regression).
 
-    DOCS has one document a line: labels joined by |, a tab and text; fastText's __label__x text;
+    DOCS has one document per line: labels joined by |, a tab and text; fastText's __label__x text;
     or, to predict, text alone. Sparse vectors work too: .svm files, and .npz with --labels. With
-    --by token, DOCS are sentences in CoNLL's columns: token, ..., tag; an empty line ends one.
+    --by token, DOCS are sentences in CoNLL columns (token, ..., tag), separated by empty lines.
     """
 
 
@@ -76,8 +76,8 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "factor of the loss of a label's documents, again for others; balanced: all labels have the "
-    "same total weight (not for trees)",
+    "weight of one label's documents, as spam=3; repeat for other labels; balanced: all labels "
+    "have the same total weight (not for trees)",
     multiple=True,
     group="Objective",
     advanced=True,
@@ -99,8 +99,8 @@ def train(
 ) -> None:
     """Train a classifier on labeled documents.
 
-    DOCS: files, folders or - for standard input, also compressed; a line is "label TAB text",
-    several labels of a document are joined by |. Text is split into words, in lower case, unless
+    DOCS: files, folders or - for standard input, also compressed. Each line is "label TAB text";
+    several labels of a document are joined by |. Text is split into lowercase words unless
     --tokens is given. SIGINT or SIGTERM saves the state and stops.
     """
     from dcme_w2v.classify import train as training
@@ -140,17 +140,17 @@ def train(
 @flag(
     "--clusters",
     "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
-    "accuracy of the best matching",
+    "best-matching accuracy",
 )
-@flag("--per-class", "also precision, recall, F1 and number of documents of each label")
+@flag("--per-class", "also print precision, recall, F1 and number of documents for each label")
 @flag(
     "--calibration",
-    "also how often predictions of each range of probability are right, which plot draws from "
+    "also print how often predictions in each probability range are right, which plot draws from "
     "--json",
 )
 @flag(
     "--confusion FILE",
-    "write how many documents of each label were given which other one",
+    "write the confusion matrix to this file",
     path=TEXT,
     group="Output",
 )
@@ -165,12 +165,12 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
     precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, precision
     weighted by propensities, coverage, label ranking average precision, F1 of the labels above the
-    model's threshold. A label that was not in the training documents counts as an error. A model of
-    clusters (`latent fit --unsupervised`) is compared with the first label of each document. A
-    model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
-    spans. With --min-probability, the share of documents that are answered, and the accuracy of
-    these answers, are measures, too. With --calibration, a table compares probabilities, of the
-    best label, or of all labels from .01 on where documents have several, with how often they are
+    model's threshold. A label that was not in the training documents counts as an error. The
+    clusters of `latent fit --unsupervised` are compared with the first label of each document. For
+    a model trained --by token, the measures are the accuracy of tags, and precision, recall and F1
+    of entities by exact spans. --min-probability adds the share of documents that are answered and
+    the accuracy of these answers. --calibration prints a table that compares the probability of the
+    best label (or, with several labels per document, of all labels from .01) with how often it is
     right.
     """
     from dcme_w2v.classify.model import load_classifier
@@ -205,7 +205,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @threads_option
 @flag(
     "-o,--output FILE",
-    "write to this file; .csv, .parquet and .jsonl have named columns",
+    "output file; .csv, .parquet and .jsonl have named columns",
     path=WRITES,
     group="Output",
 )
@@ -214,12 +214,12 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     """Print the most probable labels of documents.
 
-    Prints label and probability, separated by a tab, one line a document, in order. With -k,
+    Prints label and probability, separated by a tab, one line per document, in order. With -k,
     further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
-    --by token prints token, tag and its probability, one line a token, and an empty line after each
-    sentence. DOCS may be - for standard input, where each line is answered as it arrives. With
-    --json each document, or sentence, is an object on a line of its own. --keep carries columns of
-    a table through.
+    trained --by token prints token, tag and probability, one line per token, and an empty line
+    after each sentence. DOCS may be - for standard input; each line is answered as it arrives. With
+    --json, each document or sentence is an object on its own line. --keep copies columns of a table
+    to the output.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import write_predictions
@@ -232,15 +232,15 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     'dcme-w2v classify explain model --text "a rocket to the moon"',
 )
 @arguments("<model [label]")
-@flag("--text TEXT", "what features of this text contribute to its label, minus the next one")
+@flag("--text TEXT", "show which features of this text favor the best label over the second best")
 @flag("-k N", "number of features", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
-    """Print the highest-weighted features of a class, or what decides about a text.
+    """Print the highest-weighted features of a class, or those that decide a text's label.
 
     Prints feature and weight, separated by a tab, the highest weight first. With --text, the first
-    line has the difference of the scores of LABEL, by default the most probable one, and of the
-    most probable other label; the next lines what features contribute to it, which add up to it.
+    line has the score of LABEL (default: the most probable label) minus that of the most probable
+    other label; the next lines have the contributions of features, which add up to it.
     """
     from dcme_w2v.classify.model import load_classifier
 

@@ -16,9 +16,9 @@ from dcme_w2v.hints import command_hint
 from .options import Option, Value, given_options
 from .streams import ignore_broken_pipe
 
-# Headings of the help, in this order; an option declares its own. Others follow.
+# The order of headings in the help; options declare their headings. Other headings follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
-MIN_GROUPED = 12  # options from which on the help is grouped
+MIN_GROUPED = 12  # with fewer options, the help has no headings
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -35,7 +35,7 @@ help_all = click.Option(
     expose_value=False,
     is_eager=True,
     callback=_show_all,
-    help="Show all options, also those for research, and exit.",
+    help="Show all options, including research options, and exit.",
 )
 
 
@@ -47,11 +47,11 @@ class Command(click.Command):
     example : str
         Example shown by `--help`.
     warns : bool
-        Whether to warn of options without effect; otherwise the command does.
+        Whether to warn about options without effect here; otherwise the command does.
     guarded : bool
-        Whether paths are checked here; otherwise the function of the Python API does.
+        Whether paths are checked here; otherwise the Python function checks them.
     word2vec : bool
-        Whether command lines of word2vec.c are accepted: see `SWITCHES`.
+        Whether command lines for word2vec.c are accepted; see `SWITCHES`.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class Command(click.Command):
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns, self._guarded = warns, guarded
-        self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
+        self.help = self.help and self.help.replace("\\b", "\b")  # docstrings are raw
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # shells complete files and choices
+            if getattr(param, "path", None):  # lets shells complete files and choices
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
 
     def repeated(self, args: list[str]) -> list[str]:
-        """Return arguments with the flag of an option of several values before each of them."""
+        """Repeat the flag of a multi-value option before each of its values."""
         options = [one for one in self.params if isinstance(one, Option) and one.takes_many]
         many = {flag for one in options for flag in one.opts}
         found, flag = list[str](), ""
@@ -96,7 +96,7 @@ class Command(click.Command):
         return [*found, help_all] if has_more else found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; show the help if an argument is required and none is given."""
+        """Parse the arguments; show the help if none is given but one is required."""
         needed = any(param.required or param.name == "corpus" for param in self.params)
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
@@ -104,14 +104,14 @@ class Command(click.Command):
         known = {f"-{one.word2vec}" for one in self.params if isinstance(one, Option)}
         for word in args[: args.index("--")] if "--" in args else args:
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
-                raise click.NoSuchOption(word, ctx=ctx)  # -outputs is not -o utputs
+                raise click.NoSuchOption(word, ctx=ctx)  # do not read -outputs as -o utputs
         rest = super().parse_args(ctx, self.repeated(args))
         if self._switches and not ctx.resilient_parsing:
             set_switched(ctx)
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the paths, and warn of options that have no effect; then run the command."""
+        """Check paths, warn about options that have no effect, then run the command."""
         if ctx.obj is not None:
             ctx.obj()
         values = ctx.params
@@ -126,7 +126,7 @@ class Command(click.Command):
         if values.get("as_json") or values.get("dry_run") or not written:
             check_standard_output()
         if values.get("as_json") and STANDARD in written:
-            raise UsageError("--json: prints to standard output; write the results to files")
+            raise UsageError("--json: needs standard output for itself; write the results to files")
         ignore_broken_pipe(*written)
         if self._guarded:
             guard(*paths)
@@ -137,7 +137,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings; advanced ones only for ``--help-all``."""
+        """Write the options under their headings; ``--help-all`` includes advanced ones."""
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         grouped = len(options) >= MIN_GROUPED
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in HEADINGS}
@@ -183,7 +183,7 @@ class Group(click.Group):
             formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; without arguments, show the help and exit with the code of a usage error."""
+        """Parse the arguments; if there are none, show the help and exit with a usage error."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
@@ -192,7 +192,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of the first argument."""
+        """Find the command that the first argument names."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -202,7 +202,7 @@ class Group(click.Group):
             ) from None
 
 
-# ---- command lines of word2vec.c and word2phrase ----
+# ---- command lines for word2vec.c and word2phrase ----
 
 # Switch -> its values, each with the option that it sets.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
@@ -214,7 +214,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return the hidden options of a command that has these options."""
+    """Return hidden word2vec.c switches for a command that has options of these names."""
     found = ["train"]
     for switch, values in SWITCHES.items():
         found += [switch] if {one[0] for one in values.values() if one} <= names else []
@@ -227,7 +227,7 @@ def set_switched(ctx: click.Context) -> None:
     Raises
     ------
     UsageError
-        A switch has another value, or an option that is given contradicts it.
+        A switch has an invalid value, or a given option contradicts it.
     """
     is_hs = ctx.params.get("word2vec_hs") == "1"
     for switch, meanings in SWITCHES.items():
@@ -255,6 +255,6 @@ def set_switched(ctx: click.Context) -> None:
 def _set(ctx: click.Context, given: str, name: str, value: Any) -> None:
     is_given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     if is_given and ctx.params[name] != value:
-        raise UsageError(f"{given} and {flag_of(name)}={ctx.params[name]} disagree; give one")
+        raise UsageError(f"{given} and {flag_of(name)}={ctx.params[name]} disagree; give only one")
     ctx.params[name] = value
     ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)

@@ -20,31 +20,31 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "files of the other text; then all files before are of the first text, with other seeds",
+    "vectors of the second text; those before --with are of the first (several = several seeds)",
     name="others",
     multiple=True,
     path=READS,
 )
 @flag("-k,--topn N", "number of words", default=20, low=1)
-@flag("--min-count N", "leave out words that occur less often in a text", default=100, low=1)
+@flag("--min-count N", "omit words that occur less often in either text", default=100, low=1)
 @json_option
 def compare(
     vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
 ) -> None:
-    """Print the words that two texts use most differently, by word vectors of both.
+    """Print the words that two texts use most differently, judged by word vectors of both.
 
-    Each line has a word, its change (1 - cosine of the aligned vectors), its noise (the same of two
-    seeds of one text; empty if there is one file of each), its neighbors in the first text and in
-    the second, separated by tabs. Changes are compared with those of words of similar counts. With
-    several files of each text, only words are printed that differ more between the texts than
-    between any two files of one.
+    Each line has, separated by tabs, a word, its change (1 - cosine of the aligned vectors), its
+    noise (the change between two seeds of one text; empty with one file per text), and its
+    neighbors in the first and the second text. Changes are compared with those of words that have
+    similar counts. With several files per text, only words that differ more between the texts than
+    between any two files of one text are printed.
     """
     import dcme_w2v as dw
 
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"{len(vectors)} files; give two, or those of the other text to --with"
+                f"{len(vectors)} files; give two, or the second text's files after --with"
             )
         vectors, others = vectors[:1], vectors[1:]
     found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)

@@ -1,4 +1,4 @@
-"""Commands that read a corpus and train nothing: ``vocab`` and ``phrases``."""
+"""The commands ``vocab`` and ``phrases``, which read a corpus without training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file; - is stdout", TEXT)
 @flag(
     "--merge",
-    "merge files of counts: CORPUS are files that this command wrote",
+    "merge counts: CORPUS are files that this command wrote",
     name="merging",
     group="Input",
 )
@@ -48,7 +48,7 @@ def vocab(
     CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
     most frequent word first. --merge adds the counts of such files; count the parts with
     --min-count 1, so that no word is dropped before merging. --cluster counts parts of the corpus
-    on workers and adds the counts up: the result is the same.
+    on workers and adds up the counts, with the same result.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.sentences import CorpusPaths
@@ -73,7 +73,7 @@ def vocab(
 @output_option("FILE", "write the text here; - is stdout", TEXT)
 @options_of(PhraseOptions)
 @flag("--save-table FILE", "write the table of phrases to this file", path=TEXT, group="Output")
-@flag("--read-table FILE", "join the phrases of this table only", path=READS, group="Input")
+@flag("--read-table FILE", "join only the phrases in this table", path=READS, group="Input")
 @options_of(VocabularyOptions, only=READING)
 @threads_option
 @json_option
@@ -89,10 +89,10 @@ def phrases(
     """Join phrases in a text: new york becomes new_york.
 
     CORPUS: files, folders or - for standard input, also compressed. Joins pairs of words that occur
-    together more often than by chance, within lines. Lines without tokens are dropped. The table
+    together in lines more often than by chance. Lines without tokens are dropped. The table
     has pass, left side, right side, count and score of each phrase, separated by tabs; --read-table
-    joins the same phrases in other text. Command lines of word2phrase work unchanged. Memory holds
-    all words of the text, and the counts of pairs, for which --memory is the limit.
+    joins the same phrases in other text. Command lines of word2phrase work unchanged. All words of
+    the text are held in memory, and pair counts up to --memory.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.sentences import CorpusPaths

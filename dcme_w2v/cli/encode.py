@@ -1,4 +1,4 @@
-"""The command `encode`: write the vectors of sentences."""
+"""The command `encode`, which writes sentence vectors."""
 
 from typing import Any
 
@@ -21,7 +21,9 @@ from .options import (
     example="dcme-w2v encode vectors.safetensors sentences.txt --output sentences.npy",
 )
 @arguments("<vectors <texts=TEXTS...")
-@output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
+@output_option(
+    "X", "output file: X.npy, X.npz (sparse rows), X.tsv, or - for tab-separated standard output"
+)
 @options_of(EncodeOptions, TokenizerOptions)
 @options_of(VocabularyOptions, only=["encoding_errors"])
 @threads_option
@@ -32,11 +34,11 @@ def encode(
     output: str,
     **values: Any,
 ) -> None:
-    """Encode sentences as vectors: the mean of the pooled rows of their words.
+    """Encode sentences as vectors, which are means over pooled rows of their words.
 
-    VECTORS: word vectors of any format, best with counts, as in a .safetensors file.
-    TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
-    word is a row of zeros.
+    VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
+    TEXTS: files, folders or -, also compressed; each line is a sentence. A sentence without any
+    known word becomes a row of zeros.
     """
     import dcme_w2v as dw
 

@@ -1,4 +1,4 @@
-"""`dcme-w2v eval`: evaluate vectors on test sets or by the likelihood of text."""
+"""The commands of `dcme-w2v eval`, which evaluate word vectors on test sets or text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def evaluate() -> None:
 @arguments("<vectors <questions")
 @flag(
     "--limit N",
-    "use only the N most frequent words, in questions and as answers",
+    "use only the N most frequent words in questions and answers",
     default=30_000,
     type=RESTRICT,
 )
@@ -51,7 +51,7 @@ def evaluate() -> None:
 def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
     """Evaluate VECTORS on analogy questions.
 
-    QUESTIONS has one question a line, "a b c d"; ": NAME" opens a section; - is standard input.
+    QUESTIONS has one question per line, "a b c d"; ": NAME" starts a section; - is standard input.
     Words are compared in upper case. A question is covered if its four words are among the first N.
     Accuracy is the share of correct answers among the covered questions.
     """
@@ -67,9 +67,9 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 @flag("--limit N", "use only the N most frequent words", default=300_000, type=RESTRICT)
 @json_option
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
-    """Evaluate VECTORS on rated pairs of words.
+    """Evaluate VECTORS on rated word pairs.
 
-    PAIRS has one pair a line, "word TAB word TAB rating", or is a published file of SimLex-999,
+    PAIRS has one pair per line, "word TAB word TAB rating", or is a published file of SimLex-999,
     WordSim-353 or RareWords; - is standard input. Words are compared
     in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines. With
     a fastText model (.bin), out-of-vocabulary words are compared by their character n-grams.
@@ -95,10 +95,10 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
 @options_of(TokenizerOptions)
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
-    """Evaluate sentence vectors made of VECTORS on rated pairs of sentences.
+    """Evaluate sentence vectors made from VECTORS on rated sentence pairs.
 
     PAIRS: files, and folders of files, with lines "score TAB sentence TAB sentence". Prints
-    Pearson's and Spearman's correlation of the scores with the cosines, by file and their mean.
+    Pearson's and Spearman's correlation of scores and cosines for each file, and their means.
     """
     from dcme_w2v import eval_sts
 
@@ -125,9 +125,9 @@ def _correlations(pearson: float, spearman: float) -> str:
 def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Report the log-likelihood of a text under a model.
 
-    MODEL is a file of train --output-tables. Each token is predicted from its context by the exact
-    softmax: the mean log-probability and the log of the mean probability are printed, for negative
-    sampling also with the noise distribution added back.
+    MODEL is a file that train --output-tables wrote. Each token is predicted from its context by
+    the exact softmax. Prints the mean log-probability and the log of the mean probability; for
+    negative sampling, also with the noise distribution added back.
     """
     from dcme_w2v import eval_likelihood
     from dcme_w2v.formats.sentences import CorpusPaths
@@ -155,4 +155,4 @@ def _share(value: float | None) -> str:
 
 def _report_skipped(path: str, lines: int) -> None:
     if lines:
-        click.echo(f"{path}: skipped {lines} lines that are not in the format", err=True)
+        click.echo(f"{path}: skipped {lines} lines that are not in the expected format", err=True)

@@ -1,4 +1,4 @@
-"""`dcme-w2v fuse`: few labels and small models."""
+"""The commands of `dcme-w2v fuse`: training on few labels, and compressing models."""
 
 from typing import Any
 
@@ -31,9 +31,9 @@ FEATURES = (
 
 @click.group(cls=Group)
 def fuse() -> None:
-    """Train classifiers on few labels and much unlabeled text, and make classifiers small.
+    """Train classifiers on few labels and much unlabeled text, and compress classifiers.
 
-    classify test, predict and explain take the models as they are.
+    classify test, predict and explain accept these models.
     """
 
 
@@ -41,7 +41,7 @@ def fuse() -> None:
 @arguments("<labeled...")
 @flag(
     "--unlabeled DOCS...",
-    "documents without labels; labels in them are ignored",
+    "documents without labels (labels are ignored)",
     path=READS,
     group="Input",
     multiple=True,
@@ -62,8 +62,8 @@ def fit(
 ) -> None:
     """Train a classifier on few labeled and many unlabeled documents.
 
-    LABELED, DOCS: files, folders or - for standard input, as in classify train. Documents of
-    LABELED without a label are unlabeled, too.
+    LABELED, DOCS: files, folders or - for standard input, as in classify train. Documents in
+    LABELED that have no label are also used as unlabeled documents.
     """
     from dcme_w2v.few_labels import jobs
 
@@ -81,7 +81,7 @@ def fit(
 @options_of(ShrinkOptions)
 @flag(
     "--holdout DOCS...",
-    "labeled documents to measure the model and the small model on",
+    "labeled documents on which the original and the small model are evaluated",
     path=READS,
     multiple=True,
 )
@@ -90,9 +90,9 @@ def fit(
 @json_option
 @quiet_option
 def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Compress a classifier: its weights in a few levels, most of them left out.
+    """Compress a classifier: drop most weights, and round the others to a few levels.
 
-    MODEL is a linear model of classify train or fuse fit. No weight is learned again.
+    MODEL is a linear model from classify train or fuse fit. It is not trained again.
     """
     from dcme_w2v.classify.small import shrink_file
 
@@ -103,9 +103,9 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
     if not quiet:
         line = (
             f"{found['bytes']:,} bytes ({found['bytes_before']:,} before): {found['pairs']:,} "
-            f"weights of {found['features']:,} features in {found['levels']} levels"
+            f"weights for {found['features']:,} features in {found['levels']} levels"
         )
         if "accuracy" in found:
             line += f"; accuracy {found['accuracy']:.4f} ({found['accuracy_before']:.4f} before)"
-            line += ", of documents that chose the levels" if found["chose_levels"] else ""
+            line += ", on the documents that chose the levels" if found["chose_levels"] else ""
         click.echo(line, err=True)

@@ -29,9 +29,9 @@ FEATURES = ("features", "ngrams", "min_df", "max_df", "weighting")
 
 @click.group(cls=Group)
 def latent() -> None:
-    """Latent classes: clusters of documents, and labels with sub-topics.
+    """Fit latent classes: clusters of documents, or subtopics of labels.
 
-    DOCS has one document a line: labels joined by |, a tab and text; or text alone. A line that
+    DOCS has one document per line: labels joined by |, a tab and text; or text alone. A line that
     begins with a tab has no label. Sparse vectors work too: .svm files, and .npz with --labels.
     """
 
@@ -47,13 +47,13 @@ def latent() -> None:
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
-    "hold out this share of the labeled documents, or use this file, and report its measures",
+    "hold out this share of the labeled documents, or use this file; report held-out measures",
     path=READS,
     group="Input",
 )
 @flag(
     "--choose N,N,...",
-    "fit each of these numbers of latent classes; keep the best held-out log-likelihood",
+    "try these numbers of latent classes; keep the one with the best held-out log-likelihood",
     group="Model",
     advanced=True,
 )
@@ -62,10 +62,10 @@ def latent() -> None:
 @quiet_option
 @reads_documents("docs")
 def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
-    """Fit latent classes to documents, with labels or without.
+    """Fit latent classes to documents with or without labels.
 
-    DOCS: files, folders or - for standard input, also compressed. The model is also one of
-    `classify test`, `predict` and `explain`.
+    DOCS: files, folders or - for standard input, also compressed. `classify test`,
+    `predict` and `explain` also accept the model.
     """
     from dcme_w2v.latent import jobs
 
@@ -76,20 +76,18 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
 @arguments("<model")
-@flag(
-    "-k N", "number of words, labels and documents of each class", name="count", default=10, low=1
-)
+@flag("-k N", "number of words, labels and documents per class", name="count", default=10, low=1)
 @flag("--documents DOCS", "also show the most typical documents of DOCS", path=READS)
 @threads_option
 @json_option
 @reads_documents("documents")
 def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
-    """Print the latent classes: share of the documents, labels, specific words.
+    """Print each latent class: its share of the documents, labels and specific words.
 
-    One line a class, with fields separated by tabs: number, share, labels with their probabilities
-    in the class, and specific words: those of this class more than of others, neither rare nor
-    common. Lines of documents follow the line of their class, begin with a tab, and have
-    probability, number and text.
+    Prints one line per class, with fields separated by tabs: number, share, labels with their
+    probabilities in the class, and specific words, which are more frequent in this class than in
+    others and neither rare nor common. Lines for documents follow the line of their class, begin
+    with a tab, and have probability, number and text.
     """
     from dcme_w2v.latent.jobs import typical_documents
     from dcme_w2v.latent.model import LatentClassifier

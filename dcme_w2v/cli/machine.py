@@ -1,4 +1,4 @@
-"""Commands to try a machine: ``demo`` trains on text that it has, ``doctor`` describes it."""
+"""The commands ``demo``, which trains on text of this machine, and ``doctor``."""
 
 import ast
 import contextlib
@@ -24,7 +24,7 @@ from .command import command
 from .options import arguments, flag, json_option
 from .streams import print_json
 
-# Words whose neighbors are shown, if the text contains them.
+# Words whose neighbors are printed if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
 LABEL_MIN = 200  # paragraphs
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
@@ -33,18 +33,23 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 @command(example="dcme-w2v demo")
 @arguments("<texts=[CORPUS]...")
-@flag("--collect FILE", "only write the text, a paragraph a line", path=TEXT, group="Output")
+@flag(
+    "--collect FILE",
+    "only write the text to this file, one paragraph per line",
+    path=TEXT,
+    group="Output",
+)
 @flag(
     "--documents FILE",
-    'only write lines "label TAB text", labeled by package or module',
+    'only write lines "label TAB text" to this file; the label is the package or module',
     path=TEXT,
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
-    """Train on text that this machine has, and print the nearest words of some words.
+    """Train on text that this machine has, and print nearest neighbors of some words.
 
-    The text is the documentation in the files of Python, numpy and scipy; CORPUS: files or folders
-    to train on instead. Needs no network, and writes nothing without --collect.
+    The text is the documentation in Python's, numpy's and scipy's files. CORPUS: files or folders
+    to train on instead. Requires no network, and writes no file without --collect or --documents.
     """
     import dcme_w2v
 
@@ -83,7 +88,7 @@ def _write(labels: dict[str, str], collect: str | None, documents: str | None) -
 
 
 def paragraphs_with_labels() -> dict[str, str]:
-    """Return the distinct paragraphs of the installed documentation, with their first label."""
+    """Return each distinct paragraph of the installed documentation with its first label."""
     labels: dict[str, str] = {}
     for folder in folders():
         for label, text in _texts(folder):
@@ -95,7 +100,7 @@ def paragraphs_with_labels() -> dict[str, str]:
 
 
 def folders() -> list[Path]:
-    """Return the folders of Python's standard library, numpy and scipy."""
+    """Return the folders that contain Python's standard library, numpy and scipy."""
     import numpy
     import scipy
 
@@ -104,7 +109,7 @@ def folders() -> list[Path]:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the text files below a folder and the strings of its Python files, with labels."""
+    """Yield labeled texts below a folder: text files, and strings in Python files."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if LEFT_OUT.intersection(parts):
@@ -119,7 +124,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strings(path: Path) -> Iterator[str]:
-    """Yield the strings of a Python file, mostly documentation; none if it is not Python."""
+    """Yield the strings in a Python file, mostly documentation; none if it cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -132,7 +137,7 @@ def _strings(path: Path) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield a text's paragraphs of five words or more, in lower case, without examples of code."""
+    """Yield a text's paragraphs with at least five words, in lower case, without code examples."""
     for block in re.split(r"\n\s*\n", text):
         lines = (one for one in block.splitlines() if not one.lstrip().startswith((">>>", "...")))
         words = WORD.findall(" ".join(lines).lower())
@@ -140,7 +145,7 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield " ".join(words)
 
 
-# Package -> what it adds.
+# Optional packages, with what each one adds.
 OPTIONAL = {
     "zstandard": "input compressed with zstd",
     "pyarrow": "input from Parquet and Arrow",
@@ -148,17 +153,17 @@ OPTIONAL = {
     "requests": "input from http:// addresses",
     "scikit-learn": "estimators in scikit-learn's pipelines",
     "distributed": "training on a cluster",
-    "cryptography": "encrypted connections of workers",
+    "cryptography": "encrypted connections between workers",
     "matplotlib": "plots",
     "openTSNE": "plots and explore by t-SNE",
-    "tokenizers": "tokenizers that other programs wrote",
+    "tokenizers": "reading tokenizers that other programs wrote",
 }
 
 
 @command(example="dcme-w2v doctor")
 @json_option
 def doctor(as_json: bool) -> None:
-    """Print the version, the kernels, the threads, the memory and the optional packages."""
+    """Print the version, kernels, threads, memory and optional packages."""
     found = _found()
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""The program: runs a command and turns errors into one line and an exit code."""
+"""The program's entry point: run a command; report an error as one line and an exit code."""
 
 import contextlib
 import importlib
@@ -19,7 +19,7 @@ from .options import dashed, flag
 from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# Name of a command -> the module of it, imported only when the command is used.
+# Command name -> module that has the command, imported only when the command is used.
 COMMANDS = {
     "train": "train",
     "vocab": "corpus",
@@ -54,7 +54,7 @@ class LazyGroup(Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command; None if no command has the name."""
+        """Import and return a command; None if there is no command of this name."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"dcme_w2v.cli.{COMMANDS[cmd_name]}")
@@ -74,7 +74,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashe
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
-@flag("--debug", "show a traceback with an error", name="traceback_wanted")
+@flag("--debug", "show the traceback of an error", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors and text classification with many classes.
 
@@ -88,10 +88,10 @@ def main(arguments: list[str] | None = None) -> None:
     prepare_streams()
     try:
         code = run(arguments, raise_on_signals)
-    except KeyboardInterrupt as error:  # after the command
+    except KeyboardInterrupt as error:  # arrived after the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
     end_on_signals()
-    if code:  # the error already covers output that was not written
+    if code:  # the exit code already reports output that was not written
         drop_output()
     sys.exit(code)
 
@@ -115,12 +115,12 @@ def _printed_warnings() -> Iterator[None]:
 
 @_printed_warnings()
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
-    """Run one command line and return its exit code; `prepare` is called before the command."""
+    """Call `prepare`, run one command line, and return its exit code."""
     try:
-        try:  # of a request of shell completion, which exits
+        try:  # shell completion exits here
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
-            said = "COMP_WORDS and COMP_CWORD are not set as by a shell"
+            said = "COMP_WORDS and COMP_CWORD are not set as a shell sets them"
             raise UsageError(said) from None
         with program.make_context("dcme-w2v", [*arguments], obj=prepare) as context:
             program.invoke(context)
@@ -140,22 +140,22 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         return _report(error, _of_system(error), 1, arguments)
     except MemoryError as error:
         text = f"out of memory ({error})" if str(error) else "out of memory"
-        return _report(error, f"{text}; lower --dim or --features, or give less text", 1, arguments)
+        return _report(error, f"{text}; lower --dim or --features, or use less text", 1, arguments)
     except UnicodeEncodeError as error:
         text = error.object[error.start : error.end]
-        message = f"standard output: {error.encoding} has no {text!a}"
+        message = f"standard output: {error.encoding} cannot represent {text!a}"
         return _report(error, f"{message}; set PYTHONIOENCODING=utf-8", 1, arguments)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
+        text = f"{type(error).__name__}: {error}; this is a bug, please report what --debug prints"
         if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
-    """Return click's message about an option or argument in the form of ours."""
+    """Return click's message about an option or argument in this program's form."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # of -sizee only -s
+        name = error.option_name  # for -sizee, this would be -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]
@@ -174,14 +174,14 @@ def _see(ctx: click.Context) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Return what the system reports about a file, and what to do."""
+    """Describe an OSError about a file, with what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
         return f"{text}is a folder; give a file"
     if not isinstance(error, FileNotFoundError):
         return f"{text}{error.strerror or error}"
     if is_address(text.replace("\\", "/").replace(":/", "://", 1)):
-        return f"{text}only text is read from addresses; download the file first"
+        return f"{text}only text can be read from URLs; download the file first"
     return f"{text}there is no such file or folder; check the name and the order of the arguments"
 
 

@@ -1,4 +1,4 @@
-"""The command `neighbors`, and how questions about words are read and answered."""
+"""The command `neighbors`, and a loop that reads and answers questions about words."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
-_LONGEST = 1 << 20  # bytes of a line
+_LONGEST = 1 << 20  # maximum bytes of a line
 
 
 class Answer(NamedTuple):
-    """The answer to a line: an object for JSON, rows of text, and why there is none."""
+    """The answer to a line: a JSON object, rows of text, and the errors."""
 
     record: dict[str, Any]
     rows: Sequence[tuple[str, ...]]
@@ -35,18 +35,20 @@ class Answer(NamedTuple):
 
 
 def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
-    """Print the answer to words, or without words the answers to the lines of standard input.
+    """Answer the given words, or without words each line of standard input.
 
-    The error of a line is printed and does not end a batch; as of `grep`, the exit code is 1 if no
-    line had an answer.
+    An error is printed but does not end a batch. As in `grep`, the exit code is 1 if no line had an
+    answer.
     """
     from dcme_w2v.formats.texts import tokens_of
 
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # an empty variable of the shell, for example
-            raise UsageError("the words are empty; give one, or none to read standard input")
+        if words and not questions:  # for example, from an empty shell variable
+            raise UsageError(
+                "the words are empty; give a word, or no argument to read standard input"
+            )
         out, err = [], []
         for found in solve(questions):
             if found.error and words:
@@ -68,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of lines: one of a prompt, otherwise as many as are there to be read."""
+    """Yield lists of lines: a single line from a prompt, otherwise all that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -80,15 +82,15 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Return a line as text; invalid UTF-8 is in no vocabulary."""
+    """Decode a line; bytes that are not UTF-8 become words that no vocabulary has."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def _prompted() -> Iterator[str]:
-    """Yield lines that are typed, with line editing and history."""
+    """Yield typed lines, with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
-    prompt = "> " if sys.stdout.isatty() else ""  # not into a file
+    prompt = "> " if sys.stdout.isatty() else ""  # keep the prompt out of files
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)
@@ -100,15 +102,15 @@ def _prompted() -> Iterator[str]:
 )
 @arguments("<vectors words=[WORD]...")
 @count_option
-@flag("--among WORDS", "print only these words, separated by spaces")
+@flag("--among WORDS", "print only neighbors among these words, separated by spaces")
 @flag(
     "--stability VECTORS...",
-    "print in how many of the files, of other seeds, a word is a neighbor, too",
+    "show how many of these files also list the word (vectors trained with other seeds)",
     name="others",
     multiple=True,
     path=READS,
 )
-@flag("--ignore-case", "look up words that are out of vocabulary in lower case")
+@flag("--ignore-case", "look up out-of-vocabulary words in lower case")
 @json_option
 def neighbors(
     vectors: str,
@@ -122,12 +124,12 @@ def neighbors(
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
-    are listed on stderr and skipped. Words with signs, in quotes, are one query, a sum of vectors
-    of unit length: '+king -man +woman' answers "man is to king as woman is to ?". With --stability,
-    a line ends with the number of files, VECTORS among them, in whose list the neighbor is.
+    are listed on stderr and skipped. Quoted words with signs are one query, a sum of unit vectors:
+    '+king -man +woman' answers "man is to king as woman is to ?". With --stability, each line ends
+    with the number of files, including VECTORS, that list the neighbor.
 
-    Without WORD, queries are read from standard input, one per line; a terminal has
-    line editing and history.
+    Without WORD, queries are read from standard input, one per line; at a terminal, with line
+    editing and history.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.texts import tokens_of
@@ -171,7 +173,7 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Return a word, perhaps with a sign, in lower case if only that has a vector."""
+    """Return a word (perhaps with a sign), in lower case if only the lowercase word is known."""
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()
@@ -180,7 +182,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors of each query of a line in another file."""
+    """Return another file's neighbors for each query in a line."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -190,17 +192,17 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add to each neighbor the number of files in whose list it is."""
+    """Add to each neighbor the number of files that list it."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
 
 
 def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the queries of a line by name, and the words that have no vector.
+    """Parse a line into its queries, by name, and the words that have no vector.
 
-    Each word is a query; a line with signs is one query. A word of the vocabulary that starts with
-    + or - is a word.
+    Each word is a query, but a line with signs is one query. A vocabulary word that starts with +
+    or - is taken for a word.
     """
     signs = [len(word) > 1 and word[0] in "+-" and word not in v.words for word in line]
     words = [word[signed:] for word, signed in zip(line, signs, strict=True)]
@@ -214,7 +216,7 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
 
 
 def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
-    """Return the words that have a vector; warn of the others."""
+    """Return the words that have a vector; warn about the others."""
     known = [word for word in words if word in v]
     if not known:
         raise UsageError(f"--among: {path} has none of these words; check spelling and case")
@@ -225,7 +227,7 @@ def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
 
 
 def _no_vector(path: str, missing: Sequence[str], vocabulary: Sequence[str]) -> str:
-    """Return which words have no vector, with the nearest spellings that have one."""
+    """Return a message about words without vectors that suggests similarly spelled words."""
     from dcme_w2v.words.neighbors import nearest_spelling
 
     near = [(word, nearest_spelling(vocabulary, word)) for word in missing]

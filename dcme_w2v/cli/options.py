@@ -1,7 +1,7 @@
-"""Converts the option dataclasses to click options, and their values back to objects.
+"""Convert option dataclasses to click options, and option values back to objects.
 
-Bounds, types and choices are checked only by the dataclass, in `collect`.
-Flags shared by several commands are also here.
+Only the dataclass checks bounds, types and choices, in `collect`. Flags that several commands share
+are also declared here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dashed(name: str) -> str:
 
 
 class Option(click.Option):
-    """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
+    """A click option with a heading in the help; only ``--help-all`` shows advanced options.
 
     `path` is the role of a path, `declared` the dataclass that has the option as a field, and
     `word2vec` its name in word2vec.c.
@@ -53,7 +53,7 @@ class Option(click.Option):
         self.declared, self.word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser accept the name in word2vec.c, which the help does not show."""
+        """Also accept the option's name in word2vec.c, which the help does not show."""
         shown = self.opts
         self.opts = [*shown, f"-{self.word2vec}"] if self.word2vec else shown
         super().add_to_parser(parser, ctx)
@@ -61,7 +61,7 @@ class Option(click.Option):
 
     @property
     def takes_many(self) -> bool:
-        """Whether all arguments up to the next option are its values, as those of ``*.bin``."""
+        """Whether all arguments up to the next option are its values, such as ``*.bin``."""
         return self.multiple and str(self.metavar).endswith("...")
 
 
@@ -74,17 +74,17 @@ def flag(
     high: int | None = None,
     **more: Any,
 ) -> Callable[[Decorated], Decorated]:
-    """Return a click option that belongs to one command and is no field of a dataclass.
+    """Return a click option for one command that is not a field of a dataclass.
 
     Parameters
     ----------
     spelled : str
-        The flags, separated by commas, and behind a space the metavar: ``-o,--output FILE``.
-        Without a metavar, the option is a switch.
+        The flags, separated by commas, then a space and the metavar: ``-o,--output FILE``. Without
+        a metavar, the option is a switch.
     help : str
         Help text.
     name : str, optional
-        Name of the parameter (default: of the flag).
+        Name of the parameter (default: derived from the flag).
     low, high : int, optional
         Bounds of an integer.
     **more
@@ -101,7 +101,7 @@ def flag(
 
 
 def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorated], Decorated]:
-    """Return one decorator that does the same as several, of which the first is the outermost."""
+    """Combine several decorators into one; the first is the outermost."""
     return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
 
 
@@ -116,8 +116,8 @@ class Argument(click.Argument):
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
     """Return a decorator that adds arguments, as ``<model <docs...`` or ``<source=IN [words]...``.
 
-    Behind < is a path that is read, behind > one that is written. A name may be followed by = and
-    its metavar. In brackets it is optional.
+    ``<`` precedes a path that is read, ``>`` one that is written. A name may be followed by = and
+    its metavar. Brackets make an argument optional.
     """
     found = []
     for one in spelled.split():
@@ -138,7 +138,7 @@ _SIGNS = {"<": READS, ">": WRITES}
 def output_option(
     metavar: str, help: str, path: str = WRITES, required: bool = True
 ) -> Callable[[Decorated], Decorated]:
-    """Return the option of the file or folder that a command writes."""
+    """Return the option --output for the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
@@ -151,7 +151,7 @@ def output_option(
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
 quiet_option = flag("--quiet", "print only errors", group="Run")
-count_option = flag("-k,--topn N", "number of words in each answer", default=10, low=1)
+count_option = flag("-k,--topn N", "number of words per answer", default=10, low=1)
 
 
 def options_of(
@@ -160,9 +160,9 @@ def options_of(
     without: Sequence[str] = (),
     advanced: bool | None = None,
 ) -> Callable[[Decorated], Decorated]:
-    """Add every option of the dataclasses to a click command.
+    """Return a decorator that adds the options of dataclasses to a click command.
 
-    The command gets the values as keyword arguments; `collect` makes objects of them.
+    The command gets the values as keyword arguments; `collect` makes objects from them.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def options_of(
     without : sequence of str, optional
         The options to leave out.
     advanced : bool, optional
-        Whether this command shows them by ``--help-all`` only (default: as declared).
+        Whether only ``--help-all`` shows them for this command (default: as declared).
     """
     declared = [(cls, item, flag_of(item.name)) for cls in classes for item in options_in(cls)]
     found = []
@@ -189,7 +189,7 @@ def options_of(
             shape = {"type": Value(item.type, item.choices), "metavar": metavar}
             if item.bare is not None:
                 shape |= {"is_flag": False, "flag_value": item.bare, "metavar": f"[{metavar}]"}
-        elif item.optional:  # three states: on, off, left to the program
+        elif item.optional:  # three states: on, off, chosen by the program
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
             *flags,
@@ -213,7 +213,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Remove the fields of a dataclass from a command's keyword arguments and make the object.
+    """Move the fields of a dataclass from a command's keyword arguments into an object.
 
     Raises
     ------
@@ -225,14 +225,14 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
-    """Return the names of the parameters that a command was given, by default the present one."""
+    """Return the names of the parameters that the user gave, by default to this command."""
     ctx = ctx or click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
-    """Take the options of the tokenizer from a command's values; None if none was given."""
+    """Remove the tokenizer options from a command's values; return None if none was given."""
     names = [item.name for item in options_in(TokenizerOptions) if item.name in values]
     rule = {name: values.pop(name) for name in names}
     return rule if {*given_options()} & rule.keys() else None
@@ -241,7 +241,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add the options of columns to a command, and apply them to the paths in these arguments."""
+    """Add the column options to a command, and apply them to the paths in these arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
@@ -270,7 +270,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as its type, or unchanged; 2^20 is a power of two."""
+        """Return the value as its type, or unchanged if that fails; 2^20 is a power of two."""
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         try:
@@ -289,16 +289,16 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
-dry_run_option = flag("--dry-run", "report the memory needed, then stop", group="Run")
+dry_run_option = flag("--dry-run", "report the required memory, then stop", group="Run")
 
 
 def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
-    """Print a plan; raise the error under "refused", if the memory is not there.
+    """Print a plan; raise its error "refused" if there is not enough memory.
 
     Parameters
     ----------
     plan : dict
-        Figures by name, and "refused", an error or None.
+        Estimates by name, and "refused", an error or None.
     as_json : bool
         Print one JSON object; "refused" is the error's message.
     """

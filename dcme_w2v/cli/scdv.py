@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: document vectors and their topics."""
+"""The commands of `dcme-w2v scdv`: document vectors and topics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FITTED = (
 
 @click.group(cls=Group)
 def scdv() -> None:
-    """Sparse composite document vectors (SCDV) and topics."""
+    """Train sparse composite document vectors (SCDV), and list their topics."""
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
@@ -65,12 +65,12 @@ def fit(
     quiet: bool,
     **kwargs: Any,
 ) -> None:
-    """Fit a model of document vectors to training documents.
+    """Fit a document-vector model to training documents.
 
-    DOCS: files, folders or - for standard input, also compressed, with one document a line:
+    DOCS: files, folders or - for standard input, also compressed, with one document per line:
     "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is
-    split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
-    keeps the rule.
+    split into tokens in the same way as the training text of VECTORS, unless --tokenize is given;
+    the model records how.
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.fit import fit_documents
@@ -95,17 +95,17 @@ def fit(
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")
 @arguments("<model")
 @flag("--words N", "number of words per topic", default=10)
-@flag("--coherence DOCS", "report coherence on these documents", path=READS)
-@flag("--word WORD", "only the topics of this word: its senses")
+@flag("--coherence DOCS", "report the topics' coherence on these documents", path=READS)
+@flag("--word WORD", "print only the topics of this word (its senses)")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """List the topics of a model.
 
-    Prints number, P(topic), coherence and the most specific words: those of a high P(topic | word)
-    that are neither rare nor common. With --word, prints P(topic | word) and topics of one word.
-    Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs of the most probable words; D is a
-    number of documents (Mimno et al. 2011).
+    Prints number, P(topic), coherence and the most specific words, which have a high
+    P(topic | word) and are neither rare nor common. With --word, prints P(topic | word) and the
+    topics of one word. Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs of the most
+    probable words, where D counts documents that contain the words (Mimno et al. 2011).
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv import topics as found
@@ -132,7 +132,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     if mean is not None:
         short = sum(len(topic.words) < words for topic in listed)
         note = (
-            f"; {short} have fewer than {words} words, which raises their coherence"
+            f"; {short} have fewer than {words} words, which increases their coherence"
             if short
             else ""
         )

@@ -1,8 +1,7 @@
-"""Signals: recorded while there is work to save, and otherwise the end of the program.
+"""Signal handling: a signal ends the program, but training first saves its work.
 
-`dcme_w2v.cli.main` turns all of them into exceptions when a command runs; commands that train
-give `recording_signals` to the run engine, which saves what there is. The library itself installs
-no handler.
+When a command runs, `dcme_w2v.cli.main` turns signals into exceptions; commands that train give
+`recording_signals` to the epoch loop, which saves the work. The library itself installs no handler.
 """
 
 import contextlib
@@ -20,13 +19,13 @@ _AGAIN_SECONDS, _IMPORT_SECONDS = 0.05, 10.0
 
 
 class Terminated(KeyboardInterrupt):
-    """One of `SIGNALS` arrived; ``args[0]`` is its number."""
+    """Raised when one of `SIGNALS` arrives; ``args[0]`` is the signal number."""
 
 
 class _Terminate:
-    """The handler of signals: raises, or tries again during an import, where that may be lost.
+    """A signal handler that raises; during an import, where that may be lost, it tries again.
 
-    Modules of Cython, for example, clear what is raised while they register their types.
+    Cython modules, for example, clear exceptions while they register their types.
     """
 
     def __init__(self) -> None:
@@ -45,7 +44,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until it is raised; a call of the system may begin after it arrived."""
+        """Send a signal until it is raised; it may arrive just before a system call blocks."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -66,9 +65,9 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Let all of `SIGNALS` raise, except those that the process was started to ignore.
+    """Make all of `SIGNALS` raise, except those that the process was started to ignore.
 
-    An exception that is lost, because it was raised in a destructor, is raised again.
+    An exception that is lost because it was raised in a destructor is raised again.
     """
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -85,14 +84,14 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Let all of `SIGNALS` that raise end the process, as the system does."""
+    """Make all of `SIGNALS` that raise end the process, as the system does by default."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
 
 
 def number_of(error: BaseException) -> int:
-    """Return the signal behind an exception."""
+    """Return the number of the signal that caused an exception."""
     if isinstance(error, Terminated):
         return int(error.args[0]) if error.args else signal.SIGTERM
     return signal.SIGINT
@@ -102,10 +101,10 @@ def number_of(error: BaseException) -> int:
 def recording_signals() -> Iterator[ReceivedSignal]:
     """Record the first signal instead of raising; a second SIGINT or SIGTERM ends the process.
 
-    SIGHUP is no second signal, because it seldom comes alone: a terminal that closes sends one, and
-    the shell in it another; a system that shuts down sends one with SIGTERM. In a thread that is
-    not the main one no signal is caught, and none recorded; nor is a signal that the process was
-    started to ignore, as under nohup.
+    SIGHUP does not count as a second signal, because it seldom comes alone: when a terminal closes,
+    the terminal and its shell each send one, and a system that shuts down sends it with SIGTERM.
+    Outside of the main thread, no signal is caught or recorded; nor are signals that the process
+    was started to ignore, as under nohup.
     """
     received = ReceivedSignal()
     if threading.current_thread() is not threading.main_thread():
@@ -119,7 +118,7 @@ def recording_signals() -> Iterator[ReceivedSignal]:
         for one in heeded:
             if one == HANGUP:
                 signal.signal(one, signal.SIG_IGN)
-            elif number != HANGUP:  # the system's own way: works whatever the process is at
+            elif number != HANGUP:  # the system's default works whatever the process is doing
                 signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, record) for one in heeded}

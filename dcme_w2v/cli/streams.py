@@ -1,7 +1,7 @@
 """Guards for the standard streams, so that no run fails because of a message.
 
 Messages that cannot be written are dropped, and the run continues. Results that cannot be written
-are an error that names standard output. A closed stream remains unusable, but its file descriptor
+raise an error that names standard output. A closed stream remains unusable, but its file descriptor
 is reserved, so that messages are not written to a file that is opened later.
 """
 
@@ -25,7 +25,7 @@ _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """Standard error: drops data that cannot be written."""
+    """Standard error that drops data if it cannot be written."""
 
     def write(self, data: Any) -> int:
         """Write some bytes, or drop all of them."""
@@ -36,7 +36,7 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """Standard output: errors name it; see `ignore_broken_pipe`."""
+    """Standard output whose errors name it; see `ignore_broken_pipe`."""
 
     ignores_broken_pipe = False
 
@@ -58,7 +58,7 @@ def prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, mode), True)  # the lowest free number
+            os.set_inheritable(os.open(os.devnull, mode), True)  # takes the lowest free descriptor
     sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
     sys.stderr.reconfigure(line_buffering=True)
@@ -71,7 +71,7 @@ def prepare_streams() -> None:
 def ignore_broken_pipe(*targets: str | None) -> None:
     """Continue after the reader of standard output, such as `head`, closes the pipe.
 
-    Commands that also write files call this; others end when the pipe is closed.
+    Commands that also write files call this; other commands end when the pipe is closed.
     """
     given = {target for target in targets if target is not None}
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
@@ -85,14 +85,14 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
-    """Print figures as a line on stderr, and as JSON on stdout if it is wanted."""
+    """Print statistics as a line on stderr, and as JSON on stdout if `as_json`."""
     if as_json:
         print_json(figures)
     click.echo(line.format_map(figures), err=True)
 
 
 def drop_output() -> None:
-    """Drop pending and later output to standard output."""
+    """Discard pending and later output to standard output."""
     number = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError, ValueError):
         os.dup2(number, sys.stdout.fileno())
@@ -102,8 +102,8 @@ def drop_output() -> None:
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
     """Return a text stream on `raw` with the encoding of the stream that it replaces.
 
-    Bytes of arguments and paths that are not UTF-8 are written as they were given. An ASCII stream
-    becomes UTF-8, as click would make it, which would replace such bytes.
+    Bytes in arguments and paths that are not UTF-8 are written unchanged. An ASCII stream becomes
+    UTF-8, as with click, which would however replace such bytes.
     """
     encoding = getattr(stream, "encoding", "utf-8")
     errors = getattr(stream, "errors", "backslashreplace")

@@ -66,13 +66,13 @@ def train(
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
-    is a sentence, tokens are separated by whitespace. A .safetensors file records its origin,
-    VECTORS.json that of other files. Command lines of word2vec.c work unchanged (-train, -output,
-    -size, -iter, -alpha, -cbow, -binary, -hs, -debug), with the defaults of word2vec.c. Runs with
-    several threads differ, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the
-    state and stops.
+    is a sentence, tokens are separated by whitespace. How the vectors were made is recorded in the
+    .safetensors file, or in VECTORS.json beside other formats. Command lines for word2vec.c work
+    unchanged (-train, -output, -size, -iter, -alpha, -cbow, -binary, -hs, -debug), with the
+    defaults of word2vec.c. Runs with several threads differ, unless --deterministic is given.
+    SIGINT, SIGTERM or SIGHUP saves the state and stops.
     """
-    # BLAS starts its threads when NumPy is imported; training has its own.
+    # BLAS starts its threads when NumPy is imported; training uses threads of its own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dcme_w2v import train as trained
     from dcme_w2v.formats.sentences import CorpusPaths
@@ -82,11 +82,13 @@ def train(
     given = {name: values[name] for name in given_options() if name in values}
     unk = given.get("unk")
     if not corpus and unk is not None and Path(unk).exists():
-        raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
+        raise UsageError(
+            f"no corpus: {unk} was taken for the word of --unk; give --unk after the corpus"
+        )
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     if "output" not in given and not dry_run:
-        raise UsageError("no --output; give the file for the vectors, or --dry-run")
+        raise UsageError("no --output; give a file for the vectors, or --dry-run")
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",

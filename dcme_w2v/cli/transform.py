@@ -1,4 +1,4 @@
-"""The command ``transform``: documents to rows of numbers, by any model that has such rows."""
+"""The command ``transform``, which converts documents to numeric features by a model."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -38,10 +38,10 @@ def transform(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Convert documents to rows of numbers: one row per document, in order.
+    """Convert documents to numeric features: one row per document, in order.
 
-    MODEL is a model of `scdv fit` (document vectors), of `latent fit` (probabilities of the latent
-    classes) or of `fuse fit` (a column for each level and class). In svmlight, labels are numbered
+    MODEL comes from `scdv fit` (document vectors), `latent fit` (probabilities of the latent
+    classes) or `fuse fit` (one column per level and class). In svmlight, labels are numbered
     from 1 in order of appearance; 0 is no label.
     """
     from dcme_w2v.formats.sparse_io import suffix_of, write_batches
@@ -56,7 +56,7 @@ def transform(
 
 
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
-    """Return the number of columns, and batches of rows with their labels."""
+    """Return the number of columns, and an iterator over batches of rows and labels."""
     from dcme_w2v.classify.dataset import pieces
     from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
     from dcme_w2v.formats.documents import read_documents
@@ -67,7 +67,7 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
     if not hasattr(loaded, "transform"):
         kind = kind_of_artifact(model)
         raise UsageError(
-            f"{model}: is a model of kind {kind!r}; give one of scdv fit, latent fit or fuse fit"
+            f"{model}: is a model of kind {kind!r}; give one from scdv fit, latent fit or fuse fit"
         )
     found: Iterator[Any] = pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
     rows = ((loaded.transform(matrix, threads), labels) for matrix, labels, _ in found)

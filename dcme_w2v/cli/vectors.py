@@ -1,4 +1,4 @@
-"""Commands about files of vectors: convert, check, info, classes, plot and explore."""
+"""The commands convert, check, info, classes, plot and explore for files of vectors."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     pass
 
 FOLDER = "sentence-transformers"
-# --normalize is unit length here; another normal form than NFC comes from the manifest.
+# Here --normalize means unit length; a normal form other than NFC comes from the manifest.
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
 KV = (
-    "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
+    "--to=kv: gensim's .kv files are Python pickles and cannot be written; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
 )
 
 
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
-@options_of(TokenizerOptions, only=RULE)  # first: its --normalize is another
+@options_of(TokenizerOptions, only=RULE)  # first, because its --normalize differs
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "rows of --to: for sentences (default), or the vectors as they are, whose neighbors stay",
+    "rows for --to: static (default, weighted for sentences) or mean (the unchanged vectors)",
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
-    """Convert word vectors: text, binary, safetensors, tables, folders of other programs.
+    """Convert word vectors between text, binary, safetensors, tables and other programs' folders.
 
-    The format of IN is detected from its content, that of OUT follows from its suffix. IN may be
-    compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
-    - is standard input or output. X.parquet and X.jsonl are tables with columns word, count and
-    vector, a list, as vector databases load them; they are not read again.
+    The format of IN is detected from its content; the suffix of OUT determines its format. IN may
+    be compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary
+    vectors. - is standard input or output. X.parquet and X.jsonl are tables with columns word,
+    count and vector (a list), which vector databases can load but this program cannot read.
     """
     import dcme_w2v as dw
     from dcme_w2v.words.convert import convert as converted
@@ -67,12 +67,12 @@ def convert(source: str, target: str, **values: Any) -> None:
         wanted["tokenize"] = {name: values[name] for name in RULE}
     changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and wanted:
-        raise UsageError(f"--pooling, --tokenize: are for --to={FOLDER}")
+        raise UsageError(f"--pooling, --tokenize: require --to={FOLDER}")
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
         raise UsageError(
-            f"--to={FOLDER}: pools the vectors as they are; leave out --format, --normalize, "
+            f"--to={FOLDER}: the vectors are pooled unchanged; omit --format, --normalize, "
             "--postprocess and --invalid"
         )
     else:
@@ -80,10 +80,12 @@ def convert(source: str, target: str, **values: Any) -> None:
         wanted |= {"dim": options.reduce, "limit": options.limit, "numbers": numbers}
         saved = dw.save_sentence_model(source, target, **wanted)
         if "pooling" not in wanted:
-            note = "rows are pooled for sentences; --pooling mean keeps the neighbors of words"
+            note = (
+                "the rows are weighted for sentences; --pooling mean keeps the neighbors of words"
+            )
             click.echo(f"{target}: {note}", err=True)
         if "tokenize" not in wanted and (saved.manifest or {})["tokenizer"] is None:
-            note = "splits text at whitespace only; --tokenize words is for raw text"
+            note = "the tokenizer splits text only at whitespace; use --tokenize words for raw text"
             click.echo(f"{target}: {note}", err=True)
     click.echo(f"{len(saved)} vectors of {saved.dim} written to {target}", err=True)
 
@@ -95,7 +97,7 @@ def convert(source: str, target: str, **values: Any) -> None:
 def check(context: click.Context, file: str, as_json: bool) -> None:
     """Check a file of word vectors.
 
-    The file may have any format that is read, also compressed. Prints the format, the number of
+    The file may have any supported format, also compressed. Prints the format, the number of
     rows and the dimension, then each kind of fault with its count and first position: rows of
     another dimension, NaN or infinite numbers, words that are empty, repeated or not UTF-8. The
     exit code is 0 if there are no faults, otherwise 1.
@@ -117,9 +119,9 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
 @arguments("<file")
 @json_option
 def info(file: str, as_json: bool) -> None:
-    """Print what a file or folder holds, and the command that made it.
+    """Print the contents of a file or folder, and the command that made it.
 
-    FILE: word vectors of any format, a model, or a folder of checkpoints. Prints the header and the
+    FILE: word vectors in any format, a model, or a folder of checkpoints. Prints the header and the
     record: the options, and the command if it is recorded.
     """
     import dcme_w2v as dw
@@ -137,14 +139,14 @@ def info(file: str, as_json: bool) -> None:
 @arguments("<vectors")
 @flag("--classes N", "number of classes", low=1, required=True)
 @output_option("FILE", "write the classes here; - is stdout", TEXT)
-@flag("--limit N", "first N words only", low=1)
+@flag("--limit N", "use only the first N words", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
 def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
     """Cluster words by k-means of their vectors.
 
     Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
-    scaled to unit length, so that words of one class have vectors of similar directions. The
+    scaled to unit length, so that the words in a class have vectors with similar directions. The
     first word is in class 0. The result does not depend on --threads.
     """
     import dcme_w2v as dw
@@ -163,24 +165,26 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
 @arguments("<files...")
-@output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
+@output_option("PNG", "write the plot to this file (.png, .pdf or .svg); - is stdout")
 @flag(
     "--field NAME",
-    "figure of the logs to draw, such as lr; may be given several times (default: losses and "
+    "log field to draw, such as lr; may be given several times (default: losses and "
     "log-probabilities)",
     name="fields",
     multiple=True,
 )
 @flag("--words WORDS", "words to draw, separated by spaces")
-@flag("--labels FILE", "labels of the rows, one line per row; colors are by label", path=READS)
+@flag(
+    "--labels FILE", "labels of the rows, one line per row, which determine the colors", path=READS
+)
 @flag("--limit N", "draw this many words (default: 100) or rows (default: 2000)", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, how reliable probabilities are, or words or rows on a plane.
+    """Plot learning curves, the reliability of probabilities, or words or rows in a plane.
 
-    FILES: one or several logs of --log-json, or outputs of classify test --calibration --json; or
-    word vectors of any format, or rows (X.npz, X.svm).
+    FILES: one or several logs from --log-json, or outputs of classify test --calibration --json; or
+    word vectors in any format, or rows (X.npz, X.svm).
     Requires the packages matplotlib and openTSNE.
     """
     import dcme_w2v as dw
@@ -197,26 +201,29 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file; - is stdout")
 @flag(
     "--labels FILE",
-    "labels, one line per row, with columns separated by tabs; points are colored by them",
+    "labels for coloring, one line per row, with columns separated by tabs",
     path=READS,
 )
 @flag(
     "--color N",
-    "column of --labels that colors the points; the others are titles of documents",
+    "column of --labels that determines the colors; other columns are document titles",
     default=1,
     low=1,
 )
 @flag("--method tsne|pca", "projection method", default="tsne")
 @flag(
-    "--limit N", "show this many rows of each file, the most frequent words", default=50_000, low=3
+    "--limit N",
+    "maximum number of rows or most frequent words to show per file",
+    default=50_000,
+    low=3,
 )
 @flag("--seed N", "random seed", default=1, low=0, high=2**32 - 1)
 @quiet_option
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
-    """Write a page of HTML to explore vectors: neighbors, analogies and a map.
+    """Write an HTML page for exploring vectors: neighbors, analogies and a map.
 
-    VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
-    The page is a single file that a browser opens from the disk; it uses no network. t-SNE
+    VECTORS: one or two files of word vectors in any format, or of document rows (.npz, .svm).
+    The page is a single file that browsers can open from disk; it uses no network. t-SNE
     requires the package openTSNE.
     """
     import dcme_w2v as dw

@@ -1,1 +1,1 @@
-"""Files: atomic writes, the path guard, compression, what cannot be written."""
+"""Files: opening and decompression, atomic writes, the path guard, fallbacks."""

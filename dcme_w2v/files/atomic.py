@@ -22,12 +22,12 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike
 
 STANDARD = "-"
-LIMITED = "raise the limit of ulimit -f"  # what to do where a file is as large as allowed
+LIMITED = "raise the limit of ulimit -f"  # remedy if a file reached the limit
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
-_LONGEST_NAME = 240  # bytes of a target's name; derived names, as .metadata.tsv, are longer
+_LONGEST_NAME = 240  # bytes of a target's name; derived names, such as X.metadata.tsv, are longer
 _LONGEST = 180  # bytes of a target's name in the name of its temporary file
 
 
@@ -78,9 +78,9 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def temporary_path(target: Path) -> Path:
-    """Return a new name beside a target, which tells whose process writes it.
+    """Return a temporary name beside a target, which contains the ID of this process.
 
-    The temporary files of the target whose process on this machine has ended are removed.
+    Earlier temporary files of the target are removed if their process on this machine has ended.
     """
     name = target.name
     while len(os.fsencode(name)) > _LONGEST:
@@ -93,7 +93,7 @@ def temporary_path(target: Path) -> Path:
 def remove_abandoned(folder: Path, targets: str) -> None:
     """Remove temporary files whose process on this machine has ended.
 
-    `targets` is a regular expression of the names of what they were to become.
+    `targets` is a regular expression for the names of the files that they were to replace.
     """
     part = rf"\.(?:{targets})\.{re.escape(platform.host())}-([0-9]+)-[0-9a-f]{{8}}\.part"
     with contextlib.suppress(OSError):
@@ -111,7 +111,7 @@ def optional_write(
 
 
 class OutputFile(io.FileIO):
-    """A file descriptor whose errors name the target, or standard output."""
+    """A writable file descriptor; its errors name the target, or standard output."""
 
     def __init__(self, number: int, target: PathLike, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd)
@@ -172,12 +172,12 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def open_log(path: PathLike, append: bool = False) -> TextIO:
-    """Open a log of JSON lines, a new one or the end of one that an earlier run left.
+    """Open a JSON-lines log: a new file, or the end of an earlier run's log if `append`.
 
     Raises
     ------
     ResourceError
-        It cannot be written; see `check_log`.
+        The log cannot be written; see `check_log`.
     """
     if os.fspath(path) == STANDARD:
         return sys.stdout
@@ -197,9 +197,11 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 
 
 def check_text(path: PathLike) -> None:
-    """Raise before work starts if `path` cannot be written, or its name is not of text."""
+    """Raise before work starts if `path` cannot be written, or has a suffix of binary files."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
-        raise UsageError(f"{os.fspath(path)}: is text, not {suffix}; name a .txt file")
+        raise UsageError(
+            f"{os.fspath(path)}: this output is text, not {suffix}; name it .txt instead"
+        )
     check_writable(path)
 
 
@@ -208,7 +210,7 @@ def check_log(path: PathLike) -> None:
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
-            f"{os.fspath(path)}: a log grows line by line and is not compressed; name a .jsonl file"
+            f"{os.fspath(path)}: a log cannot be written compressed; name a .jsonl file"
         )
 
 
@@ -232,7 +234,7 @@ def target_of(path: PathLike) -> Path:
         place /= name
         try:
             link = place.lstat()
-        except OSError:  # it is not there
+        except OSError:  # there is no such file
             continue
         if not stat.S_ISLNK(link.st_mode):
             continue
@@ -244,14 +246,16 @@ def target_of(path: PathLike) -> Path:
         with write_errors(path):
             aim = place.readlink()
         if (links := links + 1) > _LINKS:
-            raise UsageError(f"{os.fspath(path)}: is a loop of symbolic links; remove it")
+            raise UsageError(
+                f"{os.fspath(path)}: the symbolic links form a loop; remove one of them"
+            )
         left += reversed(aim.parts)
         place = Path(left.pop()) if aim.is_absolute() else place.parent
     return place
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether Linux, too, would not follow a link (see protected_symlinks, proc(5))."""
+    """Return whether Linux would refuse to follow a link (protected_symlinks in proc(5))."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -266,7 +270,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
-            raise  # the reader has closed the pipe, or a file that is read has the fault
+            raise  # the reader has closed the pipe, or reading an input failed
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
@@ -280,13 +284,13 @@ def write_errors(target: PathLike) -> Iterator[None]:
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files of this system, or raise `ResourceError`."""
+    """Return the system's folder for temporary files, or raise `ResourceError`."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:  # a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
-            f"{named}: no folder for temporary files can be written; let TMPDIR name one that can"
+            f"{named}: no folder for temporary files is writable; set TMPDIR to one that is"
         ) from None
 
 
@@ -301,11 +305,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_parent(name: str, target: Path) -> None:
-    """Raise if the folder that a new file or folder is to be in does not exist."""
+    """Raise if the parent folder of a new file or folder does not exist."""
     if target.parent.is_dir():
         return
     if "://" in name:
-        raise UsageError(f"{name}: is an address; write a file here, then copy it there")
+        raise UsageError(f"{name}: a URL cannot be written to; write a local file, then upload it")
     advice = "write $HOME for ~ in quotes" if "~" in target.parts else "create it first"
     raise UsageError(f"{name}: there is no folder {target.parent}; {advice}")
 
@@ -371,13 +375,13 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
 
 _BUFFER_BYTES = 1 << 20
 
-# What other programs write, which none of our files is.
+# Suffixes of formats that only other programs write.
 UNSUPPORTED = {
     ".kv", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
     ".mat", ".magnitude",
 }  # fmt: skip
-# What only its own writers may write.
+# Suffixes of binary formats, which outputs of text cannot have.
 NOT_TEXT = {".npy", ".npz", ".safetensors", ".parquet", ".png", ".pdf"}
 
 
@@ -407,12 +411,12 @@ def uncompressed_name(path: PathLike) -> PurePath:
 
 
 def check_suffix(path: PathLike) -> None:
-    """Raise `UsageError` for a name of a format that is not supported, or not installed."""
+    """Raise `UsageError` if the suffix is of a format that cannot be written here."""
     suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
         raise UsageError(
             f"{os.fspath(path)}: {suffix} files are not supported; name another (vectors: .txt, "
-            ".bin or .safetensors; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst behind "
+            ".bin or .safetensors; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst after "
             "it)"
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:

@@ -25,20 +25,21 @@ from dcme_w2v.platform import READ, PathLike
 from .atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
-PIECE_BYTES = 1 << 20  # bytes per decompression
+PIECE_BYTES = 1 << 20  # decompressed bytes per call
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
-LONGEST_INTEGER = 20  # characters, of 64 bits
+LONGEST_INTEGER = 20  # characters of a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# What is decoded at once and would fill the memory; real data does not compress so far.
-MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # times, bytes
+# Data that is decoded at once and expands more is rejected, since it could fill the memory: the
+# ratio, which real data does not reach, and the size up to which the ratio does not matter.
+MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # ratio, bytes
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
+ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # scheme: package
 
 # Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-LONGEST_HEADER = 100_000_000  # of safetensors
+LONGEST_HEADER = 100_000_000  # bytes, of a safetensors file
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,
@@ -73,7 +74,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether the first bytes, which have a line, can be of no other format."""
+    """Return whether a file's first bytes have a whole line and can only be text."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -85,8 +86,8 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-# What decompresses one member, the further arguments of its `decompress`, and the bytes for a call:
-# zstd has no limit of its output, and a few bytes of it are 128 kB.
+# The decompressor of one member, further arguments of its `decompress`, and the bytes per call:
+# zstd cannot limit its output, and a few bytes can decode to 128 kB.
 METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
     "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
     "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
@@ -100,7 +101,7 @@ class ArchiveError(CorpusError):
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if what is decoded at once has far more bytes than what is stored."""
+    """Raise `CorpusError` if data decodes at once to far more bytes than are stored."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
@@ -118,14 +119,14 @@ class CorpusFile(io.RawIOBase):
     begins : bool
         Only the beginning is read: the end of compressed data may be missing.
     begin, end : int, optional
-        Read these bytes only, of a file that is not compressed.
+        Read only this range of bytes; the file must not be compressed.
 
     Attributes
     ----------
     bytes_read : int
         Bytes of the stored file read so far.
     compression : str or None
-        The name of the method.
+        The name of the compression method.
 
     Raises
     ------
@@ -145,7 +146,7 @@ class CorpusFile(io.RawIOBase):
         end: int | None = None,
     ) -> None:
         self.path = path
-        self._left: int | None = None  # bytes to be read, of a range
+        self._left: int | None = None  # bytes of the range that remain to be read
         self._begins = begins
         self.bytes_read = 0
         try:
@@ -193,14 +194,16 @@ class CorpusFile(io.RawIOBase):
 
     def _seek(self, begin: int, end: int | None) -> None:
         if self.packed:
-            raise CorpusError(f"{self.path}: is compressed now; train on files that do not change")
+            raise CorpusError(
+                f"{self.path}: is compressed now; do not change files while they are read"
+            )
         self._raw.seek(begin)
         self._piece, self.bytes_read = memoryview(b""), 0
         self._left = None if end is None else end - begin
 
     def _read_raw(self, view: memoryview) -> int:
         try:
-            if self.path == STANDARD:  # what has arrived
+            if self.path == STANDARD:  # read what has arrived
                 found = self._raw.read1(len(view))
                 view[: (n := len(found))] = found
             else:
@@ -225,7 +228,7 @@ class CorpusFile(io.RawIOBase):
 
     def _sniffed(self, head: bytes) -> str | None:
         if (kind := sniff(head)) in ARCHIVES:
-            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it, give its files")
+            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it and give its files")
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
@@ -260,14 +263,14 @@ class CorpusFile(io.RawIOBase):
 
     @contextlib.contextmanager
     def _advising(self, method: str) -> Iterator[None]:
-        """Raise what to do where data cannot be decompressed."""
+        """Turn decompression errors into a `CorpusError` that says what to do."""
         try:
             yield
         except ImportError:
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # each library has its own
+        except Exception as error:  # each library raises its own kind
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
@@ -275,12 +278,12 @@ class CorpusFile(io.RawIOBase):
 
 
 def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
-    """Yield the lines of standard input, as many at a time as have arrived.
+    """Yield the lines of standard input in batches, each as soon as it arrives.
 
     Parameters
     ----------
     read : callable
-        Returns what has arrived, of so many bytes at most; b"" at the end.
+        Takes a maximum number of bytes and returns those that have arrived; b"" at the end.
     longest : int
         Maximum bytes of a line.
     """
@@ -288,9 +291,7 @@ def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[
     while data := read(PACKED_BYTES):
         *lines, rest = (rest + data).split(b"\n")
         if len(rest) > longest:
-            raise CorpusError(
-                f"standard input: a line is longer than {longest:,} bytes; give shorter ones"
-            )
+            raise CorpusError(f"standard input: a line is longer than {longest:,} bytes; split it")
         if lines:
             yield lines
     if rest:
@@ -298,7 +299,7 @@ def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[
 
 
 def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReader:
-    """Open a file that must be a regular one; opening or reading a pipe or a device may never end.
+    """Open a regular file; pipes and devices are rejected, since reading them may never end.
 
     Parameters
     ----------
@@ -309,14 +310,14 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     Raises
     ------
     FormatError
-        It is another kind of file, or larger.
+        The path is not a regular file, or the file is larger.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     wrong = FormatError(f"{os.fspath(path)}: is not a regular file; replace it")
     try:
         number = os.open(path, READ)
-    except PermissionError:  # as Windows calls a folder
+    except PermissionError:  # Windows raises it for a folder
         if Path(path).is_dir():
             raise wrong from None
         raise
@@ -336,18 +337,18 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
 
 
 def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
-    """Return the bytes of a file that must be a regular one; see `open_regular`."""
+    """Return the contents of a regular file; see `open_regular`."""
     with open_regular(path, largest) as file:
         return file.read()
 
 
 def read_json(path: PathLike, advice: str) -> dict[str, Any]:
-    """Return a file that is a JSON object with finite numbers.
+    """Read a JSON object whose numbers are finite from a file.
 
     Raises
     ------
     FormatError
-        It is something else; the message ends with `advice`.
+        The file holds something else; the message ends with `advice`.
     """
     text = read_regular(path)
     try:
@@ -355,17 +356,17 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is not JSON ({error!s:.80}); {advice}") from None
     if not isinstance(found, dict):
-        raise FormatError(f"{path}: is no JSON object; {advice}")
+        raise FormatError(f"{path}: is not a JSON object; {advice}")
     return found
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """Return a JSON value without a name twice in an object, and with numbers of 64 bits.
+    """Parse JSON, but reject repeated names and numbers that are not finite or exceed 64 bits.
 
     Raises
     ------
     ValueError, RecursionError
-        It is not such a value. Python's parser takes NaN, 1e999 and integers of any length.
+        The text is rejected. Python's parser accepts NaN, 1e999 and integers of any length.
     """
     return json.loads(
         text if isinstance(text, str) else text.decode(),
@@ -374,12 +375,12 @@ def parsed_json(text: str | bytes) -> Any:
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, or raise ValueError if a name is there twice."""
+    """Return a JSON object, or raise ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r:.40} is there twice")
+        raise ValueError(f"the name {twice!r:.40} occurs twice")
     return found
 
 
@@ -391,12 +392,12 @@ def _finite(text: str) -> float:
 
 def _integer(text: str) -> int:
     if len(text) > LONGEST_INTEGER or not -(1 << 63) <= (number := int(text)) < 1 << 64:
-        raise ValueError(f"{text:.40} has more than 64 bits")
+        raise ValueError(f"{text:.40} does not fit in 64 bits")
     return number
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
-    r"""Yield the number, from 1, and the bytes of each line; a byte order mark is skipped.
+    r"""Yield each line's number (from 1) and bytes; a byte order mark is skipped.
 
     A line has its ``\n``. A stream without line ends, such as /dev/zero, fails after `LINE_BYTES`
     instead of filling the memory.

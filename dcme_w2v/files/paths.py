@@ -18,16 +18,16 @@ from dcme_w2v.errors import UsageError
 
 from .atomic import STANDARD, check_log, check_parent, check_text, check_writable
 
-# Roles: files or folders that are read; a file that is written, one of text, a log, and a folder
-# for checkpoints or other files.
+# Roles of a path: an input; an output file, an output of text, a log; and an output folder, as
+# for checkpoints.
 READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
 Given = tuple[str, str, Any]  # role, flag or argument, and value
 
-PARTIAL = ".partial"  # behind the names of results whose training was interrupted
+PARTIAL = ".partial"  # suffix of results whose training was interrupted
 
 
 def listed(files: Any) -> list[Any]:
-    """Return one path, or several, as a list; vectors in memory are no files.
+    """Return one path, or several, as a list; raise for vectors in memory.
 
     A `pathlib.Path` becomes a str; a table of `dcme_w2v.formats.columns` keeps its columns.
     """
@@ -38,13 +38,13 @@ def listed(files: Any) -> list[Any]:
 
 
 def as_paths(given: Any) -> tuple[Any, ...]:
-    """Return paths as a tuple; one string is one path, not a path for each of its letters."""
+    """Return one path, or several, as a tuple; a string is one path."""
     return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
 
 
 @dataclass(frozen=True)
 class _File:
-    """`shown` is its name in messages, `identity` the same for all names of a file."""
+    """A given path: `shown` is its name in messages; all names of a file share `identity`."""
 
     role: str
     path: str
@@ -59,7 +59,7 @@ def guard(*given: Given) -> None:
     ----------
     *given : (str, str, object)
         The role of a path, the flag or argument that it was given for, and a path or several;
-        ``-`` is standard input or output. Other values, such as vectors in memory, are no files.
+        ``-`` is standard input or output. Other values, such as vectors in memory, are ignored.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
 
 
 def _identity(path: str, role: str) -> object:
-    """Return the same value for all names of a file or folder; None for a device."""
+    """Return a value that all names of a file or folder share; None for a device."""
     stream = "stdin" if role == READS else "stdout"
     try:
         if path == STANDARD:

@@ -1,4 +1,4 @@
-"""Limits of memory, and fallbacks for results that cannot be written."""
+"""Memory limits, and fallback files for results that cannot be written to their targets."""
 
 import contextlib
 import os
@@ -75,7 +75,7 @@ class Result:
 def write_with_fallback(
     results: Sequence[Result], alternative: Callable[[], str | None] = lambda: None
 ) -> None:
-    """Write results; those that cannot be written are saved elsewhere.
+    """Write results to their targets; save those that fail in a fallback folder.
 
     All are tried, because targets may be on different disks.
 
@@ -107,7 +107,7 @@ def write_with_fallback(
 
 
 def _write_elsewhere(result: Result) -> str:
-    """Write a result to a new folder: beside its target, for temporary files, or at home."""
+    """Write a result to a new folder: beside its target, or in the temporary or home folder."""
     name, beside = Path(result.path).name, Path(os.path.realpath(result.path)).parent
     if is_stream(result.path):
         name, beside = result.name, Path.cwd()

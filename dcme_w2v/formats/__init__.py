@@ -1,1 +1,1 @@
-"""Formats: readers and writers of corpora, documents, sparse rows and model folders."""
+"""Formats: read and write corpora, documents, tables, sparse rows, word vectors and models."""

@@ -1,11 +1,11 @@
-"""One file of arrays and a record in JSON: vectors, tables, models, checkpoints; no pickle.
+"""The native file format, arrays with a JSON record, for vectors, models and checkpoints.
 
-The layout is safetensors, so that its readers open our files, too::
+The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
     8 bytes   length of the header, little-endian
     header    JSON: dtype, shape and data_offsets of each array by name, and ``__metadata__``, in
-              which ``dcme_w2v`` has the record as JSON: kind, version, program, argv and others
-    arrays    one behind the other
+              which ``dcme_w2v`` has the record as JSON: kind, version, program, argv and more
+    arrays    one after another
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 _PIECE_BYTES = 8 << 20  # at a time
-MAX_HEADER = 100_000_000  # bytes, as in the library of the format
+MAX_HEADER = 100_000_000  # bytes, as in the safetensors library
 # Kind of file -> "module:class" with a method `load`.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
@@ -95,12 +95,12 @@ class Model:
         Parameters
         ----------
         finite : bool
-            Check the numbers, too, which reads the whole array.
+            Also check the numbers, which reads the whole array.
 
         Raises
         ------
         FormatError
-            It is not there, is another, or has a number that is NaN or infinite.
+            The array is missing, has another dtype or shape, or has a NaN or infinite number.
         """
         found = self.arrays.get(name)
         if found is None:
@@ -121,17 +121,17 @@ class Model:
     def rows(
         self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
     ) -> csr_matrix:
-        """Return sparse rows of a dtype from the arrays of row starts, columns and values.
+        """Return sparse rows of `dtype` from three arrays: row starts, columns and values.
 
         Parameters
         ----------
         names : tuple of str
         count : int or None
-            How many rows there are; None for any number.
+            Required number of rows; None allows any number.
         width : int
-            Columns are 0 to width - 1.
+            Number of columns.
         """
-        from scipy.sparse import csr_matrix  # not for models of word vectors
+        from scipy.sparse import csr_matrix  # word vectors do without scipy
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
@@ -149,11 +149,11 @@ class Model:
         offsets = self.array("words_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
-            raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
+            raise self.fault("words_offsets", "does not ascend from 0 to the length of the text")
         return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
 
     def checked_words(self, words: Words) -> Words:
-        """Return a list of words, or raise where one cannot be a feature."""
+        """Return a list of words; raise if one cannot be the name of a feature."""
         faults = word_faults(words)
         faults[SEPARATOR] = 0  # a feature may be several words
         for kind in np.flatnonzero(faults[:, 0]):
@@ -162,7 +162,7 @@ class Model:
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:
-        """Return an entry of the record that has to be there, of a type."""
+        """Return a required entry of the record, checking its type."""
         if name not in self.description:
             raise self.fault(name, "there is no such entry")
         value: Any = self.description[name]
@@ -173,35 +173,35 @@ class Model:
         raise self.fault(name, f"is {shown(value)}, must be {_KINDS[kind]}")
 
     def number(self, name: str, lowest: float, highest: float) -> float:
-        """Return a number of the record within bounds."""
+        """Return a number from the record, checking its bounds."""
         value = self.value(name, float)
         if not lowest <= value <= highest:
             raise self.fault(name, f"is {value:g}, must be {lowest:g} to {highest:g}")
         return value
 
     def strings(self, name: str) -> list[str]:
-        """Return a list of the record, of distinct strings, at least one."""
+        """Return a list of distinct strings, at least one, from the record."""
         found = self.value(name, list)
-        with contextlib.suppress(TypeError, UnicodeEncodeError):  # of an unpaired surrogate
+        with contextlib.suppress(TypeError, UnicodeEncodeError):  # for an unpaired surrogate
             "".join(found).encode()
             if 0 < len(found) == len(set(found)):
                 return found
         raise self.fault(name, f"is {shown(found)}, must be distinct strings, at least one")
 
     def options(self, name: str, cls: type[Options]) -> Options:
-        """Return options of the record."""
+        """Return the options of class `cls` that the record stores."""
         try:
             return cls.from_mapping(self.value(name, dict))
         except UsageError as error:
             raise self.fault(name, error.message) from None
 
     def fault(self, entry: str, what: str) -> FormatError:
-        """Return the error of an entry: an array, or one of the record."""
+        """Return the error about an invalid array or entry of the record."""
         return fault(self.path, f"{entry}: {what}", "fit the model again")
 
 
 def shown(value: Any) -> str:
-    """Return a value on one line, not too long."""
+    """Return a value as a short text on one line, for messages."""
     return reprlib.repr(value).encode("unicode_escape").decode()
 
 
@@ -209,7 +209,7 @@ def shown(value: Any) -> str:
 
 
 def recorded_arguments() -> list[str] | None:
-    """Return the arguments of this process if it is the program, None if it is another."""
+    """Return the arguments of this process if it is dcme-w2v, None if it is another program."""
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
@@ -217,8 +217,8 @@ def recorded_arguments() -> list[str] | None:
 
 
 def command_of(arguments: Any) -> str | None:
-    """Return recorded arguments as a command line of the shell; None if there are none."""
-    with contextlib.suppress(TypeError, KeyError):  # of the record of another program
+    """Return recorded arguments as a shell command line; None if there are none."""
+    with contextlib.suppress(TypeError, KeyError):  # another program wrote the record
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -234,14 +234,14 @@ def words_arrays(words: Words) -> dict[str, Array]:
 def save_model(
     path: PathLike, kind: str, version: int, arrays: Arrays, description: Mapping[str, Any]
 ) -> None:
-    """Write a file atomically.
+    """Write arrays and their record to a file, atomically.
 
     Parameters
     ----------
     path : path
         An existing file is replaced if it is empty or of this kind.
     kind : str
-        The kind of model, which `load_model` requires.
+        The kind of file, which `load_model` requires.
     version : int
         Version of this kind's format; increase it when older programs cannot read it.
     arrays : mapping of ndarray or ChunkedArray
@@ -262,12 +262,12 @@ def save_model(
 def size_of_model(
     kind: str, version: int, arrays: Mapping[str, Array], description: Mapping[str, Any]
 ) -> int:
-    """Return the bytes of the file that `save_model` would write."""
+    """Return the size in bytes of the file that `save_model` would write."""
     return sum(map(len, tensor_pieces(arrays, _record(kind, version, description))))
 
 
 def _record(kind: str, version: int, description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata of a file."""
+    """Return the record of a new file as safetensors metadata."""
     head: dict[str, Any] = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
     if (arguments := recorded_arguments()) is not None:
         head["argv"] = arguments
@@ -287,7 +287,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
     for name, array in ordered:
         begin, end = end, end + math.prod(array.shape) * array.dtype.itemsize
         if array.dtype not in _NAMES:
-            raise ValueError(f"the array {name!r} of {array.dtype} is not written")
+            raise ValueError(f"the array {name!r} has dtype {array.dtype}, which cannot be written")
         about = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
         header[name] = about
     text = _json(header).encode()
@@ -298,7 +298,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
-    """Yield the bytes of an array in C order, some at a time."""
+    """Yield the bytes of an array in C order, in pieces."""
     chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
@@ -314,11 +314,13 @@ def check_model_target(path: PathLike, kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
     name = os.fspath(path)
     if is_stream(path) or compression_of(path) is not None:
-        raise UsageError(f"{name}: a model is mapped, not sent or compressed; name another file")
+        raise UsageError(
+            f"{name}: a model cannot be written to a pipe or compressed; name another file"
+        )
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # A training of classes writes one of several kinds, depending on its documents.
+    # `classify train` writes one of several kinds, which depends on its documents.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: exists and is not a model of kind {kind}; name another file")
 
@@ -327,12 +329,12 @@ def check_model_target(path: PathLike, kind: str) -> None:
 
 
 def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Model:
-    """Open a file of `save_model`, of one of some kinds.
+    """Open a file that `save_model` wrote and that is of one of these kinds.
 
     Raises
     ------
     FormatError
-        It is not a model of these kinds and this version, or is corrupt.
+        The file is not a model of these kinds and this version, or is corrupt.
     """
     record, arrays = read_artifact(path)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
@@ -349,12 +351,12 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
 
 
 def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
-    """Load a file by its kind, which is one of `kinds`, as an object that works with it.
+    """Load a file of one of `kinds` as an object of the class that belongs to its kind.
 
     Raises
     ------
     FormatError
-        It is of another kind, or is corrupt.
+        The file is of another kind, or is corrupt.
     """
     kind = read_artifact(path)[0]["kind"]
     if kind not in kinds:
@@ -370,7 +372,7 @@ def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> Forma
 
 
 def kind_of_artifact(path: PathLike) -> str | None:
-    """Return the kind of a file of this program; None for other files, folders and streams."""
+    """Return the kind of a native file; None for other files, folders and streams."""
     if not is_stream(path) and Path(path).is_file():
         with contextlib.suppress(FormatError):
             return str(read_artifact(path)[0]["kind"])
@@ -378,12 +380,12 @@ def kind_of_artifact(path: PathLike) -> str | None:
 
 
 def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the record and the arrays of a file of this program.
+    """Return the record and the arrays of a native file.
 
     Raises
     ------
     FormatError
-        It is not such a file, or is corrupt.
+        The file is not a native file, or is corrupt.
     """
     try:
         metadata, arrays = read_tensors(path)
@@ -392,7 +394,7 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
     record = _parsed(path, metadata.get(_RECORD, "{}"), "its record")
     if type(record.get("kind")) is not str:
         raise fault(
-            path, "is not a file of this program", "give one, or the folder of a static model"
+            path, "was not written by this program", "give one, or the folder of a static model"
         )
     return record, arrays
 
@@ -403,9 +405,9 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
     Raises
     ------
     FormatError
-        It is not such a file, or is corrupt or truncated.
+        The file is not a safetensors file, or is corrupt or truncated.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -419,7 +421,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
         raise fault(path, f"its {_METADATA} are not strings")
     entries = sorted(_entry(path, name, entry) for name, entry in header.items())
     if len(data) != (size := entries[-1][1] if entries else 0):
-        raise fault(path, f"has {len(data):,} bytes of {size:,}: is truncated")
+        raise fault(path, f"has {len(data):,} bytes, not the {size:,} that its header requires")
     arrays, end = {}, 0
     for begin, stop, name, dtype, shape in entries:
         try:
@@ -434,7 +436,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
-    """Return a JSON object that has no key twice, and finite numbers."""
+    """Parse a JSON object; raise for repeated keys and for numbers that are not finite."""
     try:
         found = parsed_json(text)
         if not isinstance(found, dict):
@@ -446,7 +448,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
-    """Return begin, end, name, dtype and shape of an array by its entry in the header."""
+    """Return begin, end, name, dtype and shape of an array from its entry in the header."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]
@@ -455,10 +457,10 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
     except (KeyError, TypeError, ValueError):
         raise fault(path, f"the entry of {shown(name)} is not valid") from None
     if kind not in _DTYPES:
-        raise fault(path, f"{shown(name)} has numbers of {shown(kind)}", "convert them to F32")
+        raise fault(path, f"{shown(name)} has numbers of type {shown(kind)}", "convert them to F32")
     return begin, end, name, _DTYPES[kind], shape
 
 
 def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatError:
-    """Return the error of a file that is corrupt or another than was asked for."""
+    """Return the error for a file that is corrupt or not of the required kind."""
     return FormatError(f"{os.fspath(path)}: {what}; {advice}")

@@ -1,4 +1,4 @@
-"""Text and labels from the columns of a file: Parquet, Arrow, JSON lines, CSV.
+"""Read text and labels from the columns of Parquet, Arrow, JSON lines and CSV files.
 
 The format is detected from the content. Rows are read a few thousand at a time.
 """
@@ -36,44 +36,44 @@ BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # of Parquet
 MOST_COMPRESSED = 50  # times
-_ARRAY = ": is a JSON array; write one object a line, as jq -c '.[]'"
-SEEN_ROWS = 1000  # one of which must have each column
+_ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
+SEEN_ROWS = 1000  # each column must occur in one of these first rows
 DELIMITERS = ",\t;|"
-_HEAD = 4096  # bytes that may be blank
+_HEAD = 4096  # bytes at the start of a file that may be blank
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _LIST_OF_ITEMS = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*\]\s*")
-# Values of columns that are one label each.
+# Values of a column that stands for a single label.
 _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
 }  # fmt: skip
-_SHOWN = 20  # columns in an error message
+_SHOWN = 20  # columns that an error message lists
 
 
 @dataclass(frozen=True)
 class Table:
-    r"""The path of a file of rows, with the columns to be read.
+    r"""A file of rows and the columns to be read from it.
 
     Parameters
     ----------
     path : str
         A file or folder, or ``-`` for JSON lines, CSV or an Arrow stream on standard input.
     text : str or sequence of str
-        Columns of text, joined by a space; one str may have several names, separated by commas.
+        Columns of text, joined by a space; a str may contain several names, separated by commas.
         ``a.b`` is the field b of the column a.
     label : str or sequence of str, optional
         Columns of labels.
     keep : str or sequence of str, optional
-        Columns that ``classify predict`` carries through.
+        Columns that ``classify predict`` copies to its output.
     whole : bool
-        Whether a value is one sentence, even if it has several lines.
+        Whether each value is one sentence, even if it has several lines.
     group : int, optional
-        The only row group of Parquet that is read.
+        The only row group of the Parquet file that is read.
     rows : sequence of mapping, optional
-        Rows in memory, which are read in place of the file.
+        Rows in memory, which are read instead of the file.
 
     Examples
     --------
@@ -109,25 +109,25 @@ class Table:
         return (*self.text, *self.label, *self.keep)
 
 
-Source: TypeAlias = str | Table  # of a corpus
+Source: TypeAlias = str | Table  # one source of a corpus
 
 
 class Row(NamedTuple):
-    """One row: its labels, its text, None for a null, and the values of `Table.keep`.
+    """One row: its labels, its text (None for a null), and the values of `Table.keep`.
 
-    Of lists of tokens, the text has a list a line.
+    If the value is several lists of tokens, each list is a line of the text.
     """
 
     labels: tuple[str, ...]
     text: bytes | None
     is_tokenized: bool
     kept: tuple[Any, ...] = ()
-    is_indicator: bool | None = None  # whether its columns of labels have 0 or 1 for each label
+    is_indicator: bool | None = None  # whether each label has a column of 0 and 1
 
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Return paths with the columns to be read, as they are without a column of text."""
+    """Return paths as tables with these columns; without a text column, the paths unchanged."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
@@ -135,7 +135,7 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
 
 
 def like(path: str, other: Source) -> Source:
-    """Return a path with the columns of another one, if it has any."""
+    """Return a path as a table with the columns of `other`, if `other` is a table."""
     return replace(other, path=path) if isinstance(other, Table) else path
 
 
@@ -149,9 +149,9 @@ def stored_size(path: Source) -> int | None:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, with the columns, if a file is a table; `head` is how it begins.
+    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
 
-    CSV begins as text does, so that only a name that ends in .csv brings a warning.
+    The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
     head = found[1] if (found := _FIRST_LINE.match(head)) else b""
     if head.startswith(b"[{"):
@@ -164,16 +164,16 @@ def check_no_table(path: str, head: bytes) -> None:
         return
     try:
         names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
-    except CorpusError:  # for example, from standard input
+    except CorpusError:  # for example, a table on standard input
         names = []
-    except (ValueError, RecursionError):  # text that begins with a brace
+    except (ValueError, RecursionError):  # text that happens to begin with a brace
         return
     listed = f": {_listed(names)}" if names else ""
-    raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column{listed}")
+    raise CorpusError(f"{path}: is {kind}; name its text column by --text-column{listed}")
 
 
 def is_named_csv(path: str) -> bool:
-    """Return whether a file's name ends in .csv, perhaps with a suffix of compression."""
+    """Return whether a file's name ends in .csv, perhaps with a compression suffix."""
     return PurePath(path).suffix.lower() == ".csv" or ".csv." in path.lower()
 
 
@@ -183,9 +183,9 @@ def is_named_csv(path: str) -> bool:
 def read_rows(
     table: Table, file: CorpusFile | None = None, joined: bool = False
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the number, from 1, and the content of each row.
+    """Yield the number (from 1) and the contents of each row.
 
-    With `joined`, rows that have one line each may come together, with the number of the last.
+    With `joined`, rows of one line each may be yielded together, with the number of the last.
 
     Raises
     ------
@@ -193,9 +193,7 @@ def read_rows(
         A column is missing or not text, a row cannot be read, or a package is not installed.
     """
     if not table.text:
-        raise UsageError(
-            f"{table}: the Table has no column of text; give it as the second argument"
-        )
+        raise UsageError(f"{table}: the Table has no text column; give it as the second argument")
     if table.rows is not None:
         yield from enumerate(rows_of_dicts(table, table.rows), 1)
         return
@@ -221,12 +219,12 @@ def read_rows(
             reason = (str(error) or type(error).__name__).splitlines()[0]
             if isinstance(error, UnicodeDecodeError):
                 reason = f"is not UTF-8 ({error.reason}); convert it"
-            advice = "" if ";" in reason else "; repair it, or get the whole file"
+            advice = "" if ";" in reason else "; repair the file, or get it again"
             raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
-    """Yield the content of rows that are dicts in memory; the first must have the columns."""
+    """Yield the contents of rows that are dicts; the first row must have all columns."""
     forms = set[bool]()
     for number, item in enumerate(items, 1):
         try:
@@ -243,7 +241,7 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
 
 
 def _row(table: Table, values: Sequence[Any]) -> Row:
-    """Return the content of a row from its values of `Table.names`."""
+    """Return the contents of a row from the values of the columns `Table.names`."""
     value, count, first = values[0], len(table.text), len(table.text) + len(table.label)
     kept = tuple(values[first:])
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
@@ -284,18 +282,18 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     forms.add(form)
     if len(forms) > 1:
         raise ValueError(
-            "several columns of labels have 0 and 1 in some rows, as for a column a label, and "
-            "other values in others; join the labels by | in one column"
+            "several label columns have 0 and 1 in some rows, as if each were one label, and "
+            "other values in other rows; join the labels by | in one column"
         )
 
 
 def _check_one_kind(kinds: set[bool]) -> None:
     if len(kinds) > 1:
-        raise ValueError("mixes text with lists of tokens; give one kind")
+        raise ValueError("mixes text and lists of tokens; use only one of them")
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
-    """Return a column, or the field b of a for ``a.b``."""
+    """Return the value of a column; ``a.b`` is field b of column a."""
     if name in record:
         return record[name]
     value: Any = record
@@ -305,20 +303,20 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
 
 
 class NoneOfThese(tuple[str, ...]):
-    """The labels of a document that has none of them: true, while no label at all is false."""
+    """The empty labels of a document known to have no label; true, unlike unknown labels."""
 
     def __bool__(self) -> bool:
         return True
 
 
 def label_of(text: str) -> str:
-    """Return a label without needless spaces; an integer is the same as text and as 1.0."""
+    """Return a label with normalized spaces; 1 and 1.0 are the same label."""
     label = " ".join(text.split())
     return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
 
 
 def labels_of(joined: str) -> tuple[str, ...]:
-    """Return labels that are joined by |, without spaces around them; ``[]`` is none of them."""
+    """Split labels at | and strip spaces; ``[]`` means that no label applies."""
     if joined.strip() == "[]":
         return NoneOfThese()
     return tuple(label for one in joined.split("|") if (label := label_of(one)))
@@ -331,7 +329,7 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)
-    if isinstance(value, int | float):  # bool, too; integers beside nulls are stored as 1.0
+    if isinstance(value, int | float):  # includes bool; integers beside nulls are stored as 1.0
         value = [value]
     if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
         raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
@@ -342,11 +340,9 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _listed_labels(name: str, text: str) -> list[Any]:
-    """Return the items of a list that was written as text, as CSV does."""
+    """Return the items of a list that is stored as text, as in CSV."""
     if not _LIST_OF_ITEMS.fullmatch(text):
-        raise ValueError(
-            f"{name} is {text!r:.60}, a list written as text; write its labels joined by |"
-        )
+        raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
     found: list[Any] = ast.literal_eval(text)
     return found
 
@@ -360,7 +356,7 @@ def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
-    """Raise, with the columns of a row, if a column is missing."""
+    """Raise an error that lists the columns if a column is missing."""
     for name in table.names:
         if name in missing:
             raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(names)}")
@@ -387,9 +383,9 @@ def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]
             values = json.loads(line, object_pairs_hook=distinct)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
-            raise ValueError(f"is not JSON ({reason}); write one object a line") from None
+            raise ValueError(f"is not JSON ({reason}); write one object per line") from None
         if not isinstance(values, dict):
-            raise ValueError("is no JSON object; give one a line")
+            raise ValueError("is not a JSON object; write one per line")
         if missing:
             missing = _missing(values, missing)
             if number + 1 == SEEN_ROWS:
@@ -407,7 +403,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    size = 0  # of the row so far: a field in quotes may have many lines
+    size = 0  # of the row so far: a quoted field may have many lines
 
     def counted() -> Iterator[str]:
         nonlocal size
@@ -427,20 +423,20 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     for row in rows:
         size = 0
         if row and len(row) != len(header):
-            raise ValueError(f"has {len(row)} fields, the header {len(header)}")
+            raise ValueError(f"has {len(row)} fields, but the header has {len(header)}")
         if row:
             yield [row[place] for place in places]
 
 
 def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
-    """Open a file of pyarrow; also return its schema."""
+    """Open a Parquet or Arrow file by pyarrow; return it with its schema."""
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
     if kind == "an Arrow stream":
         source = pa.ipc.open_stream(reader or path)
     elif path == STANDARD or is_address(path) or not Path(path).is_file():
-        raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
+        raise CorpusError(f"{path}: {kind} can be read from regular files only; give a file")
     elif kind == "Parquet":
         source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
         return source, source.schema_arrow
@@ -453,9 +449,11 @@ def _arrow_records(
     table: Table, kind: str, file: CorpusFile, reader: Any, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
     if kind != "an Arrow stream" and file.packed:
-        raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
+        raise CorpusError(
+            f"{table}: is compressed {kind}, which cannot be read in parts; decompress it"
+        )
     source, schema = _opened(table.path, kind, reader)
-    import pyarrow as pa  # which is there now
+    import pyarrow as pa  # `_opened` has checked that it is installed
 
     empty = pa.RecordBatch.from_pylist([], schema)
     missing = {name for name in table.names if _column(empty, name) is None}
@@ -474,7 +472,7 @@ def _arrow_records(
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
-            whole.validate(full=True)  # offsets of a damaged file lead out of its memory
+            whole.validate(full=True)  # offsets in a damaged file may point out of its memory
             check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
             columns = [_column(whole, name) for name in table.names]
             _check_types(column.type for column in columns)
@@ -488,7 +486,7 @@ def _arrow_records(
 
 
 def _column(batch: Any, name: str) -> Any:
-    """Return a column, or the field b of a for ``a.b``; None if there is none."""
+    """Return a column of a batch (``a.b``: field b of column a); None if it is missing."""
     import pyarrow.compute as pc
 
     root, *fields = [name] if name in batch.schema.names else name.split(".")
@@ -499,7 +497,7 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Raise for types in which many values may have the same bytes, so that no size is known."""
+    """Raise for types whose values may share bytes, because their size cannot be bounded."""
     import pyarrow as pa
 
     for one in types:
@@ -516,9 +514,9 @@ def _check_types(types: Iterable[Any]) -> None:
 
 
 def _lists(column: Any, step: int) -> Iterator[list[Any]]:
-    """Yield the values of some rows of a column at a time.
+    """Yield the values of a column as lists of at most `step` rows.
 
-    A value of a dictionary is one object, however many rows have it.
+    A value of a dictionary column is one object, however many rows have it.
     """
     import pyarrow as pa
 
@@ -532,7 +530,7 @@ def _lists(column: Any, step: int) -> Iterator[list[Any]]:
 
 
 def _joined(values: list[Any]) -> bytes | None:
-    """Return rows of text as lines; None where one may not be one line of text."""
+    """Return rows of text joined as lines; None if a row may not be one line of text."""
     try:
         texts = ["" if value is None else value for value in values]
         text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"
@@ -543,28 +541,28 @@ def _joined(values: list[Any]) -> bytes | None:
 
 
 def _rows_at_once(path: str, metadata: Any) -> int:
-    """Return the number of rows of Parquet to be decoded at once.
+    """Return how many rows of a Parquet file to decode at once.
 
     The metadata of single columns is not read, because pyarrow ends the process if it is damaged.
 
     Raises
     ------
     CorpusError
-        By the metadata, a row group decodes to far more bytes than the file has.
+        A row group decodes to far more bytes than the file has, according to the metadata.
     """
     most, stored = DECODED_ROWS, Path(path).stat().st_size
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # A row may have all bytes of a dictionary, which is large where it compresses so well.
+        # A row may use a whole dictionary, which can be large in data that compresses so well.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)
 
 
 def row_groups(table: Table) -> list[Table]:
-    """Return the row groups of a Parquet file, each as a table; of others, the table."""
+    """Split a Parquet file into tables, one per row group; return other tables whole."""
     if kind_of_table(table.path) != "Parquet":
         return [table]
     count = _opened(table.path, "Parquet")[0].num_row_groups
@@ -572,7 +570,7 @@ def row_groups(table: Table) -> list[Table]:
 
 
 def _rows_before(table: Table) -> int:
-    """Return the number of the rows before a row group."""
+    """Return how many rows precede the row group of a table."""
     if not table.group:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata

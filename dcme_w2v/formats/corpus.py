@@ -39,9 +39,9 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     Parameters
     ----------
     corpus : sequence of str
-        Files, ``-``, addresses, and folders, which stand for all files in them and below, sorted
-        by path; names that start with a dot are left out. So are dangling links, pipes, devices
-        and binary files in a folder, with a warning that counts them.
+        Files, ``-``, URLs, and folders. A folder stands for all files below it, sorted by path,
+        except names that start with a dot. Dangling links, pipes, devices and binary files in
+        folders are skipped with a warning that counts them.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _files_below(folder: str) -> list[str]:
 
 
 def _text_files(folder: str, tables: bool) -> list[str]:
-    """Return the files below a folder that can be text, with a warning of the others."""
+    """Return the files below a folder that can be text; warn about the others."""
     kept, skipped = [], Counter[str]()
     for path in _files_below(folder):
         kind = _kind_of_other(path, tables)
@@ -108,14 +108,14 @@ def _text_files(folder: str, tables: bool) -> list[str]:
         warn(f"{folder}: {counts} skipped")
         if not kept:
             raise CorpusError(
-                f"{folder}: the folder has no files of text; name one that has, or the column of "
-                "tables by --text-column"
+                f"{folder}: the folder has no text files; give another folder, or name the text "
+                "column of tables by --text-column"
             )
     return kept
 
 
 def _kind_of_other(path: str, tables: bool) -> str | None:
-    """Return why a file cannot be read as text, as a noun; None if it can."""
+    """Return a noun for a file that cannot be read as text; None if it can."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -135,7 +135,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of bytes of a corpus that does not split words.
+    """A block of bytes from a corpus; it never ends within a word.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Block:
     is_tokenized : bool
         Whether the tokens are separated by spaces, whatever the tokenizer.
     within_line : bool
-        Whether the first line begins in a block before, with more than spaces.
+        Whether the first line began in an earlier block, with more than spaces.
     """
 
     file: int
@@ -166,7 +166,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Span:
-    """A file, or a range of its bytes that begins and ends with a line."""
+    """A file, or a range of its bytes that contains whole lines."""
 
     path: Source
     begin: int = 0
@@ -174,7 +174,7 @@ class Span:
 
 
 class Corpus:
-    """Read several files as one stream of blocks.
+    """Several files, read as one stream of blocks.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def _fill(file: io.RawIOBase, view: memoryview) -> int:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return the end of the last line, otherwise of the last word, otherwise 0."""
+    """Return where the last line ends, or else the last word; 0 if neither ends."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1

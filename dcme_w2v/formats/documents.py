@@ -1,4 +1,4 @@
-"""Documents, one per line, and sentences of tokens with tags, in CoNLL's columns."""
+"""Read documents, one per line, and tagged sentences in CoNLL columns."""
 
 import itertools
 import re
@@ -42,7 +42,7 @@ class Document(NamedTuple):
     is_first : bool
         False for the second and later tokens of a sentence, where tokens are documents.
     kept : tuple
-        Of a row of a `Table`, the values of its columns `keep`.
+        The values of the columns `Table.keep`, if the document is a row of a table.
     """
 
     labels: tuple[str, ...]
@@ -75,7 +75,7 @@ def read_documents(
     ----------
     corpus : sequence of str
         Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.formats.corpus.expand`. A
-        null of a column of a `Table` is a document without tokens.
+        null in the text column of a `Table` is a document without tokens.
     form : {"auto", "tab", "fasttext", "text"}
         Format of a line: labels, a TAB and text; text with tokens that start with ``__label__``;
         text alone. "auto" detects it for each line, by such tokens, then by its first TAB.
@@ -111,7 +111,7 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
 
 
 def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
-    """Yield the documents on standard input, as many at a time as have arrived."""
+    """Yield documents from standard input in batches, each as soon as it arrives."""
     count = 0
     with CorpusFile(STANDARD) as file:
         for lines in arriving_lines(file.read, LINE_BYTES):
@@ -129,7 +129,7 @@ def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
 def _valid_lines(
     path: str, lines: Iterable[tuple[int, bytes]], encoding_errors: str, is_start: bool = True
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the number, from 1, and the text of each line."""
+    """Yield the number (from 1) and the validated text of each line."""
     for number, line in lines:
         if is_start and line.strip():
             is_start = False
@@ -159,21 +159,21 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the labels, which may have any places, as for fastText, and the text without them."""
+    """Return the labels, which may be anywhere as in fastText, and the text without them."""
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
-            f"{path}: line {number} has an empty label: write its name behind __label__"
+            f"{path}: line {number} has an empty label; write its name after __label__"
         )
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-START, END = "<s>", "</s>"  # in place of words before and after a sentence
+START, END = "<s>", "</s>"  # stand for the words before and after a sentence
 AFFIX = 4  # characters of the longest prefix and suffix
 
 
 class Sentence(NamedTuple):
-    """The lines between two empty ones.
+    """One sentence with tags: the lines between two empty lines.
 
     Attributes
     ----------
@@ -216,10 +216,10 @@ def read_sentences(
 
 
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the columns of each line: token, ..., tag.
+    """Yield the number and columns (token, ..., tag) of each line.
 
-    Comments before lines with tabs are left out, as CoNLL-U has them. From its ten columns the
-    form and the universal part of speech are taken, without ranges and empty nodes.
+    Comments before lines with tabs are skipped, as in CoNLL-U. Of its ten columns only the form and
+    the universal part of speech are used; ranges and empty nodes are skipped.
     """
     tabs = [b"\t" in line for _, line in block]
     first = tabs.index(True) if True in tabs else 0
@@ -255,7 +255,7 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
 
 
 def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
-    """Yield each token as a document: its tag, and its features separated by spaces."""
+    """Yield each token as a document: its tag is the label, its features are the text."""
     for sentence in sentences:
         for i, features in enumerate(token_features(sentence.tokens)):
             labels = (sentence.tags[i],) if sentence.tags else ()
@@ -264,7 +264,7 @@ def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
 
 
 def token_features(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the names of the features of each token of a sentence.
+    """Yield the feature names of each token in a sentence.
 
     These are the words up to two places away, pairs of neighbors, shapes (``Xx`` for Paris, ``0``
     for 1984), prefixes and suffixes of up to four characters.

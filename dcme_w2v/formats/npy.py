@@ -18,7 +18,7 @@ READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 
 
 def contents(file: Any, path: PathLike) -> U8:
-    """Return the bytes of an open file from its position on, read or mapped, read-only."""
+    """Return the rest of an open file as read-only bytes, memory-mapped if it is large."""
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
@@ -44,9 +44,9 @@ def read_npy(path: PathLike) -> Array:
     Raises
     ------
     FormatError
-        It is not such a file, or is truncated.
+        The file is not an .npy file, or is truncated.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     with open_regular(path) as file:
         try:
@@ -61,13 +61,13 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy passes on any error of Python's parser
+        except Exception as error:  # numpy raises any error that Python's parser raises
             said = " ".join(str(error).split())[:200]
             raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
 
 
 def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
-    """Return dtype, shape and order of a header."""
+    """Return the dtype, shape and order that a header states."""
     version = numpy_format.read_magic(file)
     readers = {
         (1, 0): numpy_format.read_array_header_1_0,
@@ -77,7 +77,7 @@ def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
         raise ValueError(f"format version {version} is not supported")
     shape, fortran, dtype = readers[version](file)
     if dtype.hasobject:
-        raise ValueError("it has Python objects, which are not read")
+        raise ValueError("it has Python objects, which cannot be read safely")
     if min(shape, default=0) < 0:
         raise ValueError(f"it has the shape {shape}")
     return dtype, shape, "F" if fortran else "C"

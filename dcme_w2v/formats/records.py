@@ -1,4 +1,4 @@
-"""Writes rows of named columns: text, CSV with a header, JSON lines or Parquet, by suffix."""
+"""Write rows of named columns as text, CSV with a header, JSON lines or Parquet, by suffix."""
 
 import csv
 import functools
@@ -20,19 +20,19 @@ JSON_LINES = ".jsonl"
 
 
 def form_of(path: PathLike, as_json: bool = False) -> str:
-    """Return the suffix of a table or of JSON lines; an empty string for text.
+    """Return the suffix of the output format (a table or JSON lines); "" for text.
 
     Raises
     ------
     UsageError
-        JSON is wanted, and the suffix is of a table; Parquet is to be compressed; or the suffix is
-        of another format.
+        JSON is requested, but the suffix is that of a table; Parquet is to be compressed; or the
+        suffix is that of another format.
     """
     form = uncompressed_name(path).suffix.lower()
     if form == ".parquet" and (packed := compression_of(path)):
-        raise UsageError(f"{path}: Parquet is compressed inside; name it without {packed}")
+        raise UsageError(f"{path}: Parquet files are already compressed; name it without {packed}")
     if as_json and form in TABLES:
-        raise UsageError(f"--json: {path} is a table; omit it, or name a .jsonl file")
+        raise UsageError(f"--json: {path} is a table; omit --json, or name a .jsonl file")
     if as_json or form in (JSON_LINES, ".json", ".ndjson"):
         return JSON_LINES
     if form in TABLES:
@@ -60,12 +60,12 @@ def write_rows(
     form : str
         See `form_of`.
     is_awaited : bool
-        Whether each row is flushed.
+        Whether a reader awaits each row, so that each is flushed.
 
     Raises
     ------
     CorpusError
-        A column of Parquet has values of several types.
+        A Parquet column has values of several types.
     """
     with atomic_write(path) as file:
         if form == ".parquet":
@@ -84,12 +84,12 @@ def write_rows(
 
 
 def cell(value: Any) -> str:
-    """Return a value as one line without tabs; a null is empty."""
+    """Return a value as one line without tabs; empty for a null."""
     return "" if value is None else " ".join(str(_joined(value)).split())
 
 
 def plain(value: Any) -> Any:
-    """Return a value with numpy's numbers as Python's, and None for what JSON cannot hold."""
+    """Convert numpy numbers to Python's, and values that JSON cannot represent to None."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -114,7 +114,7 @@ def _joined(value: Any) -> Any:
 
 
 def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows) -> None:
-    """Write Parquet; rows are held in memory, as columns of Arrow, until their types are known."""
+    """Write Parquet; rows are kept in memory, as Arrow columns, until their types are known."""
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     import pyarrow as pa
 
@@ -129,5 +129,5 @@ def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows:
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(
-            f"{path}: a column does not fit Parquet ({reason}); name a .jsonl file"
+            f"{path}: a column cannot be written as Parquet ({reason}); name a .jsonl file"
         ) from None

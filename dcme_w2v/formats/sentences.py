@@ -17,12 +17,12 @@ from .corpus import BLOCK_BYTES, Block, is_corpus_path
 from .texts import Text, Tokenized, as_texts, blocks, bytes_of
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
-_PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
+_PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # looks like the path of a missing file
 
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths of a corpus as the command line gives them, which are never lines of text."""
+    """Paths from the command line, which are never taken for lines of text."""
 
     paths: tuple[Source, ...]
 
@@ -31,7 +31,7 @@ CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
 
 
 class Sentences:
-    """An iterable of sentences as one stream of blocks, which is iterated once.
+    """An iterable of sentences, read once as one stream of blocks.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Sentences:
         A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
     column : str, optional
-        The column of text, if items are dicts.
+        The text column, if items are dicts.
 
     Attributes
     ----------
@@ -81,15 +81,15 @@ class Sentences:
 
 
 def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]:
-    """Return the paths of a corpus, or its sentences if it is an iterable of sentences.
+    """Return a corpus as paths, or as `Sentences` if it is an iterable of sentences.
 
-    A list or tuple of strings is read as paths if all of them exist, or if each has a slash or a
-    suffix and no whitespace; otherwise as lines, which must have whitespace.
+    A list or tuple of strings is taken for paths if all of them exist, or if each has a slash or a
+    suffix and no whitespace; otherwise for lines, which must contain whitespace.
 
     Raises
     ------
     UsageError
-        The corpus is none of these.
+        The corpus is neither.
     """
     if isinstance(corpus, CorpusPaths):
         return corpus.paths, None
@@ -98,12 +98,13 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
     if isinstance(corpus, str | os.PathLike):
         path = os.fspath(corpus)
         if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
-            raise UsageError(f"--corpus={path!r:.60}: is text, no file; give a list of sentences")
+            raise UsageError(
+                f"--corpus={path!r:.60}: is text, not a file; give a list of sentences"
+            )
         return listed(corpus), None
-    if hasattr(corpus, "columns"):  # of pandas, polars and pyarrow
+    if hasattr(corpus, "columns"):  # pandas, polars, pyarrow
         raise UsageError(
-            "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "
-            "df['text']"
+            "--corpus: is a DataFrame, whose rows are not read; give its text column, as df['text']"
         )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
@@ -112,7 +113,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
     if isinstance(corpus, Mapping):
         raise UsageError(
             "--corpus: is a dict, whose values are not read; give its values, or a list of "
-            "sentences (counts of words are --read-vocab)"
+            "sentences (word counts belong to --read-vocab)"
         )
     if isinstance(corpus, list | tuple):
         return _listed(corpus)
@@ -124,7 +125,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
 
 
 def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
-    """Return a list as paths if all of them exist or look like paths, otherwise as sentences."""
+    """Return a list of strings as paths if all exist or look like paths, else as sentences."""
     look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
     if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
         return listed(corpus), None

@@ -1,4 +1,4 @@
-"""Reading and writing files of sparse rows (.npz and svmlight) and of labels."""
+"""Read and write sparse rows (.npz and svmlight) and their labels."""
 
 import contextlib
 import math
@@ -51,28 +51,28 @@ Labels = list[tuple[str, ...]]
 
 def is_vectors(path: str) -> bool:
     """Return whether a file has sparse rows, by its suffix before any compression suffix."""
-    is_file = isinstance(path, str)  # and no table
+    is_file = isinstance(path, str)  # not a `Table`
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
 def read_vectors(
     path: str, labels: str | None, columns: int | None = None
 ) -> tuple[csr_matrix, Labels]:
-    """Read rows and their labels; rows without labels have an empty tuple.
+    """Read a sparse matrix (.npz or .svm) and the labels of its rows, () for none.
 
     Parameters
     ----------
     path : str
         svmlight: lines ``label,label feature:value``; or a matrix of scipy's `save_npz`.
     labels : str, optional
-        For .npz: a file with a line of labels, joined by ``|``, for each row.
+        For .npz: a file with one line per row, which has the row's labels joined by ``|``.
     columns : int, optional
-        Required number of columns of an .npz file: as many as in training.
+        Number of columns that an .npz file must have: that of the training data.
 
     Raises
     ------
     CorpusError
-        There are not so many, or the file cannot be read.
+        The number of columns is wrong, or the file cannot be read.
     FormatError
         The file is corrupt.
     """
@@ -80,15 +80,15 @@ def read_vectors(
         rows = read_npz(path)
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
-                f"{path}: has {rows.shape[1]:,} columns, the model was trained on {columns:,}; "
-                "give rows of the same features"
+                f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,}; "
+                "give rows with the same features"
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
     if uncompressed_name(path).suffix.lower() in NPZ:
         raise UsageError(f"{path}: decompress it first; an .npz file is already compressed")
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is for .npz; {path} contains its labels")
+        raise UsageError(f"--labels={labels}: is for .npz files; {path} contains its own labels")
     return read_svmlight(path)
 
 
@@ -98,7 +98,7 @@ def read_npz(path: PathLike) -> csr_matrix:
     Raises
     ------
     FormatError
-        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_rows.check_rows`.
+        The file is not a sparse matrix, is corrupt, or fails `numeric.sparse_rows.check_rows`.
     CorpusError
         The file cannot be read.
     ResourceError
@@ -115,13 +115,13 @@ def read_npz(path: PathLike) -> csr_matrix:
                     size = math.prod(shape) * dtype.itemsize
                     if size != info.file_size - member.tell():
                         raise ValueError(
-                            f"{info.filename} has not the {size:,} bytes of its header"
+                            f"{info.filename} does not have the {size:,} bytes of its header"
                         )
             file.seek(0)
             matrix = sparse.load_npz(file)
             if matrix.format not in ("coo", "csr", "csc"):
                 raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr")
-            _check_size(total + 8 * matrix.shape[0], name)  # where each row starts
+            _check_size(total + 8 * matrix.shape[0], name)  # 8 bytes for the start of each row
             return checked_rows(matrix)
     except (DcmeError, MemoryError):
         raise
@@ -136,7 +136,7 @@ def read_npz(path: PathLike) -> csr_matrix:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise if a file would take more memory than data of its size can, or than there is."""
+    """Raise if a file would expand more than real data does, or to more memory than there is."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would become {expanded:,}")
@@ -144,18 +144,18 @@ def _check_size(expanded: int, name: str) -> None:
 
 
 def read_labels(path: str, rows: int | None = None) -> Labels:
-    r"""Read labels: a line a row, joined by ``|``; an empty line is a row without labels.
+    r"""Read labels, one line per row, joined by ``|``; an empty line is a row without labels.
 
     Only ``\n`` and ``\r\n`` end a line, so that labels may have any other character.
 
     Raises
     ------
     FormatError
-        There are not as many lines as `rows`, or a line is not UTF-8 text.
+        The number of lines is not `rows`, or a line is not UTF-8 text.
     """
     found: Labels = []
     for number, line in read_lines(path):
-        if rows is not None and number > rows:  # however many lines follow, they take no memory
+        if rows is not None and number > rows:  # lines that follow must take no memory
             raise FormatError(f"{path}: has more lines than {rows} rows; give one line per row")
         try:
             if b"\0" in line:
@@ -170,7 +170,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
 
 
 def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
-    """Read an svmlight file; feature numbers are column numbers.
+    """Read an svmlight file; feature numbers are used as column numbers.
 
     The first line may be the numbers of rows, features and labels, as in the files of the Extreme
     Classification Repository.
@@ -178,7 +178,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
     Raises
     ------
     FormatError
-        A line is not valid; the message has its number.
+        A line is not valid; the message has the line number.
     """
     labels: Labels = []
     starts, columns, values = array("q", [0]), array("i"), array("d")
@@ -234,14 +234,14 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return how many columns the rows of .npz files have; None if any file is svmlight.
+    """Return the number of columns in .npz files; None if any file is svmlight.
 
     An svmlight file shows only the columns that occur in it.
 
     Raises
     ------
     UsageError
-        The columns of .npz files differ.
+        The .npz files have different numbers of columns.
     """
     widths = {
         path: part.shape[1]
@@ -250,7 +250,9 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     }
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
-        raise UsageError(f"rows differ in their columns ({shown}); give rows of the same features")
+        raise UsageError(
+            f"the numbers of columns differ ({shown}); give rows with the same features"
+        )
     return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 
 
@@ -265,7 +267,7 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
 
 
 def suffix_of(path: PathLike) -> str:
-    """Return the format of rows written to a path: "npz" or "svm"; "svm" for stdout."""
+    """Return the format of an output path, "npz" or "svm"; stdout is "svm"."""
     if os.fspath(path) == STANDARD:
         return "svm"
     if uncompressed_name(path).suffix in SVMLIGHT:
@@ -327,7 +329,7 @@ class _NpzWriter:
 
 @contextlib.contextmanager
 def writing_rows(path: PathLike, columns: int) -> Iterator[_SvmWriter | _NpzWriter]:
-    """Open a file of rows for an atomic write.
+    """Open an .npz or svmlight file for an atomic write.
 
     Parameters
     ----------
@@ -357,7 +359,7 @@ def write_batches(
     batches: Iterable[tuple[csr_matrix, Sequence[tuple[str, ...]]]],
     labels: str | None = None,
 ) -> dict[str, int]:
-    """Write batches of rows with the labels of each row, and return their figures.
+    """Write batches of rows and their labels; return how much was written.
 
     Parameters
     ----------
@@ -365,12 +367,12 @@ def write_batches(
         See `writing_rows`.
     batches : iterable of (csr_matrix, sequence of tuples of str)
     labels : str, optional
-        Also write the labels to this file, joined by ``|``, a line a row.
+        Also write the labels to this file, one line per row, joined by ``|``.
 
     Returns
     -------
     dict
-        `rows`; `zero_rows`, the number of rows without an entry; `entries`.
+        The numbers `rows`, `zero_rows` (rows without entries) and `entries`.
     """
     found = {"rows": 0, "zero_rows": 0, "entries": 0}
     with writing_rows(path, columns) as writer, optional_write(labels) as lines:

@@ -1,7 +1,7 @@
 """Texts in memory: lines, lists of tokens, and blocks of them.
 
-Whitespace is what `bytes.split` takes for it: space, tab, line feed, carriage return, vertical tab
-and form feed. A line ends with a line feed. Both are the same in files, columns and lists.
+Whitespace is what `bytes.split` splits at: space, tab, line feed, carriage return, vertical tab and
+form feed. A line ends with a line feed. Both rules are the same for files, columns and lists.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError
 
-# As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
+# Bytes as "surrogateescape" decodes them. Anchored at a token's start, so that the time is linear.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 _TOKEN = re.compile("[^ \t\n\r\v\f]+")
@@ -24,7 +24,7 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tokenized:
-    """Tokens separated by spaces, which no tokenizer changes."""
+    """Tokens separated by spaces; no tokenizer splits them again."""
 
     text: bytes
 
@@ -41,15 +41,15 @@ def bytes_of(text: Text) -> bytes:
 
 
 def is_null(value: Any) -> bool:
-    """Return whether a value of a column or a Series stands for none."""
+    """Return whether a value from a column or a Series is a null."""
     is_nan = isinstance(value, float) and value != value
     return value is None or is_nan or type(value).__name__ == "NAType"
 
 
 def text_of(value: Any, errors: str = "replace") -> Text:
-    """Return a text, a list of tokens, or a list of such lists, as UTF-8.
+    """Convert a text, a list of tokens, or a list of such lists to UTF-8.
 
-    Tokens come as `Tokenized`, each list as a line; `errors` is for surrogates.
+    Tokens are returned as `Tokenized`, each list as a line; `errors` applies to surrogates.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
     if isinstance(value, bytes):
         return value
     if isinstance(value, Mapping):
-        raise ValueError("is a dict: name its text by --text-column, or give the text")
+        raise ValueError("is a dict; name its text column by --text-column, or give the text")
     try:
         parts = [text_of(part, errors) for part in value]
     except TypeError:
@@ -83,7 +83,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
 
 
 def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> bytes:
-    """Return text as valid UTF-8 without NUL, or raise.
+    """Return text as valid UTF-8 without NUL bytes, or raise.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
     encoding_errors : {"strict", "replace", "skip"}
         For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
     place : callable
-        Returns how an error names a position in the text.
+        Takes a position in the text; returns its name for error messages.
     """
     if (nul := text.find(b"\0")) >= 0:
-        raise CorpusError(f"{place(nul)} is NUL: looks binary or UTF-16; give UTF-8 text")
+        raise CorpusError(f"{place(nul)} is NUL, so the file is binary or UTF-16; give UTF-8 text")
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -110,22 +110,23 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
 
 
 def plain_lines(text: bytes) -> bytes:
-    """Return lines with line feeds only between them."""
+    """Return lines that are separated by line feeds, without one at the end."""
     return text.replace(b"\r\n", b"\n").removesuffix(b"\n") if b"\n" in text else text
 
 
 def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[Text]:
-    """Return an iterable of texts or lists of tokens as UTF-8; a null is an empty text.
+    """Convert an iterable of texts or lists of tokens to UTF-8; a null is an empty text.
 
     Raises
     ------
     ValueError
-        At once if `items` is one text or has several dimensions; later for an item of another type.
+        Immediately if `items` is one text or has several dimensions; for an item of another type,
+        when it is reached.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise ValueError(f"give an iterable of {name}s, not one {name} ({type(items).__name__})")
     if len(getattr(items, "shape", (0,))) != 1:
-        raise ValueError(f"give {name}s of one dimension, as one column of a DataFrame")
+        raise ValueError(f"give {name}s with one dimension, such as one column of a DataFrame")
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
 
 
@@ -139,7 +140,7 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
 
 
 def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> Iterator[list[Text]]:
-    """Yield lists of texts, all or none of which are `Tokenized`.
+    """Yield lists of texts; either all texts in a list are `Tokenized`, or none.
 
     A list has `most` texts, or fewer with about `most_bytes`.
     """
@@ -156,6 +157,6 @@ def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> I
 
 
 def joined(texts: list[Text]) -> Text:
-    """Return texts as lines, `Tokenized` if they are; line ends inside of a text become spaces."""
+    """Join texts as lines, keeping `Tokenized`; line ends within a text become spaces."""
     text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
     return Tokenized(text) if isinstance(texts[0], Tokenized) else text

@@ -1,4 +1,4 @@
-"""A list of distinct words as one block of bytes, and a vocabulary: words with their counts."""
+"""Lists of distinct words, stored as one block of bytes, and vocabularies, which add counts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
-MAX_WORD_BYTES = 1 << 20  # of a word in a vocabulary, or in a file of vectors
-_SCANS = 8  # lookups by scanning all words
+MAX_WORD_BYTES = 1 << 20  # longest word in a vocabulary or a file of vectors
+_SCANS = 8  # lookups that scan all words before an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -32,7 +32,7 @@ def check_lengths(words: Words, where: str) -> None:
         row = int(np.argmax(lengths))
         start = words.raw(row)[:20]
         raise FormatError(
-            f"{where}: a word has {length:,} bytes, and {MAX_WORD_BYTES:,} are allowed "
+            f"{where}: a word has {length:,} bytes, but only {MAX_WORD_BYTES:,} are allowed "
             f"({start.decode('utf-8', 'replace')!a}...): is it text? remove the word, or "
             "split it"
         )
@@ -97,7 +97,7 @@ class Words(Immutable, Sequence[str]):
         return {**self.__dict__, "_index": None}
 
     def find(self, word: object) -> int | None:
-        """Return the index of a word, None if it is not in the list."""
+        """Return the index of a word; None if it is not in the list."""
         if not isinstance(word, str):
             return None
         try:
@@ -106,13 +106,13 @@ class Words(Immutable, Sequence[str]):
             return None
         if self._index is None:
             self._scans += 1
-            if self._scans <= _SCANS:  # an index of all takes longer to build
+            if self._scans <= _SCANS:  # building an index takes longer
                 starts, lengths = self.offsets[:-1], np.diff(self.offsets)
                 rows = np.flatnonzero(lengths == len(wanted))
                 for place, letter in enumerate(wanted):
                     rows = rows[self.text[starts[rows] + place] == letter]
                 return int(rows[0]) if len(rows) else None
-            # assigned when complete: other threads may read it
+            # assigned only when complete, because other threads may read it
             block, ends = self.text.tobytes(), itertools.pairwise(self.offsets.tolist())
             self._index = {block[a:b]: i for i, (a, b) in enumerate(ends)}
         return self._index.get(wanted)
@@ -157,7 +157,7 @@ class Vocabulary(Words):
     Attributes
     ----------
     figures : dict
-        Of counting them, see `dcme_w2v.vocab`.
+        Statistics from counting the words; see `dcme_w2v.vocab`.
     """
 
     def __init__(self, text: U8, offsets: I64, counts: I64) -> None:
@@ -175,14 +175,14 @@ class Vocabulary(Words):
 
     @classmethod
     def from_table(cls, table: core.Table) -> Vocabulary:
-        """Create a vocabulary from a hash table of the core; ties keep its order."""
+        """Create a vocabulary from a hash table of the C core; ties keep its order."""
         counts = table.counts()
         order = np.argsort(-counts, kind="stable")
         return cls(*table.words(order), counts[order])
 
     @classmethod
     def load(cls, path: PathLike) -> Vocabulary:
-        """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
+        """Read lines "word count", as written by `save` and by word2vec.c's -save-vocab.
 
         The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
         word2vec.c adds, and lines with a count of 0 are skipped.
@@ -190,7 +190,7 @@ class Vocabulary(Words):
         Raises
         ------
         FormatError
-            A line is not a word and a count, or a word occurs twice; the message has file and line.
+            A line is not a word and a count, or a word occurs twice; the message names the line.
         CorpusError
             The file cannot be read.
         """
@@ -202,7 +202,9 @@ class Vocabulary(Words):
         wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 0)]
         if wrong:
             line = f"{name}:{min(wrong) + 1}"
-            raise FormatError(f"{line}: is not a word, a space and a count; give what vocab writes")
+            raise FormatError(
+                f"{line}: is not a word, a space and a count; give a file that vocab wrote"
+            )
         find_duplicates(text, offsets, faults)
         if faults.any():
             raise FormatError(f"{name}:{faults[:, 1].max() + 1}: the word has been listed before")
@@ -220,7 +222,7 @@ class Vocabulary(Words):
         return zip(self, self.counts.tolist(), strict=True)
 
     def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
-        """Return the n most frequent words with their counts, all by default, as a Counter does."""
+        """Return the n most frequent words (default: all) with their counts, as a Counter does."""
         return list(itertools.islice(self.items(), n))
 
     def save(self, path: PathLike) -> None:

@@ -1,1 +1,1 @@
-"""Numeric helpers: arrays, threads, L-BFGS, k-means, conventions of scikit-learn."""
+"""Numeric helpers: arrays, threads, L-BFGS, k-means, scikit-learn conventions."""

@@ -1,4 +1,4 @@
-"""Helpers for arrays: numbers that are not finite, arrays in pieces, means weighted by row."""
+"""Array helpers: finiteness, immutability, memory mapping, chunks, weighted means."""
 
 import contextlib
 import math
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError
 
-# Arrays by their elements, in annotations.
+# Annotations for arrays by element type.
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 F32 = NDArray[np.float32]
@@ -27,12 +27,12 @@ U32 = NDArray[np.uint32]
 
 
 class Immutable:
-    """Refuses other values of public attributes; names that begin with _ are caches."""
+    """A class whose public attributes cannot be reassigned; names with _ are caches."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
             raise AttributeError(
-                f"{name}: {type(self).__name__} objects are immutable; create another one"
+                f"{name}: {type(self).__name__} objects are immutable; create a new one"
             )
         super().__setattr__(name, value)
 
@@ -41,7 +41,7 @@ class Immutable:
 
 
 def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
-    """Return an array, or a view of one, that cannot be written to."""
+    """Return a read-only view of an array, or of its conversion to `dtype`."""
     array: Array = np.asanyarray(values, dtype=dtype).view()
     array.flags.writeable = False
     return array
@@ -50,7 +50,7 @@ def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
 def all_finite(array: Array) -> bool:
     """Return whether an array has no NaN and no infinity; only floats can have them.
 
-    A finite sum has finite terms only; terms of a sum that is not may still be finite.
+    If a sum is finite, so are all its terms; a sum that overflows may still have finite terms.
     """
     if array.dtype.kind not in "fc" or not array.size:
         return True
@@ -61,7 +61,7 @@ def all_finite(array: Array) -> bool:
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore numpy's warnings of damaged and old headers: a file is read, or is an error."""
+    """Ignore numpy's warnings about damaged or old headers: a file is read or is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -69,14 +69,14 @@ def without_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ChunkedArray:
-    """An array that is written piece by piece and never in memory as a whole.
+    """An array that is written in pieces, and is never in memory as a whole.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : dtype
     make : callable
-        Returns its pieces, in C order; may be called several times.
+        Returns the pieces in C order; may be called several times.
     """
 
     shape: tuple[int, ...]
@@ -85,7 +85,7 @@ class ChunkedArray:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all numbers."""
+        """Size of the whole array in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __iter__(self) -> Iterator[Array]:
@@ -94,22 +94,22 @@ class ChunkedArray:
         Raises
         ------
         ValueError
-            They are not of the array's dtype and size.
+            The pieces do not have the array's dtype and size.
         """
         size = 0
         for piece in self.make():
             if piece.dtype != self.dtype:
-                raise ValueError(f"a piece is {piece.dtype}, the array {self.dtype}")
+                raise ValueError(f"a piece is {piece.dtype}, but the array is {self.dtype}")
             size += piece.nbytes
             yield piece
         if size != self.nbytes:
-            raise ValueError(f"the pieces have {size} bytes, the array {self.nbytes}")
+            raise ValueError(f"the pieces have {size} bytes, but the array has {self.nbytes}")
 
 
 def drop_pages(array: Array) -> None:
-    """Give back the memory of a file's pages that are mapped; they are read again where needed.
+    """Release the memory of a mapped file's pages; they are read again when needed.
 
-    A copy in memory, whose numbers would be lost, stays; so does all without support of the system.
+    Arrays that are not mapped files are unchanged, and so are all on systems without support.
     """
     found = _map_of(array)
     if found is not None and found.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
@@ -118,19 +118,19 @@ def drop_pages(array: Array) -> None:
 
 
 def check_mapped(*arrays: Array | None) -> None:
-    """Raise `FormatError` if a file that is mapped has become shorter: reads would be a SIGBUS."""
+    """Raise `FormatError` if a mapped file was truncated, since reading it raises SIGBUS."""
     for array in arrays:
         if array is not None and (found := _map_of(array)) is not None:
             whole: mmap.mmap = found._mmap  # type: ignore[attr-defined]
             begin = found.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
             if whole.size() < begin + len(whole):
                 raise FormatError(
-                    f"{found.filename}: was cut after it was opened; write it again, and load it"
+                    f"{found.filename}: was truncated while it was open; write it again and reload"
                 )
 
 
 def _map_of(array: Array) -> np.memmap[Any, Any] | None:
-    """Return the map of a file that an array is a part of."""
+    """Return the memory-mapped file that an array is part of; None if there is none."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and base._mmap is not None:  # type: ignore[attr-defined]
@@ -140,11 +140,11 @@ def _map_of(array: Array) -> np.memmap[Any, Any] | None:
 
 
 def unit_vectors(rows: Array) -> Array:
-    """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
+    """Return rows of shape (n, d) divided by their lengths; rows of zeros stay zero."""
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)
-    # Squares of these numbers are not numbers of their dtype.
+    # The squares of these numbers overflow or underflow.
     extreme = np.flatnonzero(~((lengths > 1e-15) & (lengths < 1e15)))
     if len(extreme) and (largest := np.abs(rows[extreme]).max(axis=1, keepdims=True)).any():
         scaled = rows[extreme] / np.where(largest > 0, largest, 1)
@@ -154,10 +154,10 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return the weights of words that name a group, by the log of how rare they are.
+    """Return the weights of words as names of a group, from the log of their rarity.
 
-    A word that is everywhere, whose rarity is 0, names no group; nor do the rarest ones, which few
-    readers know.
+    A word that occurs everywhere (rarity 0) describes no group, and few readers know the rarest
+    words.
     """
     logs = np.maximum(rarity.astype(np.float64), 1e-9)
     return logs * (logs.max(initial=0.0) + 1 - logs)
@@ -166,9 +166,9 @@ def specificity(rarity: Array) -> F64:
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:
-    """Return the mean of tables, each row weighted by the count of the row in each table.
+    """Return the mean of several tables, weighting each row by its count in each table.
 
-    This is the mixture weight of Mann et al. (2009), with counts.
+    These are the mixture weights of Mann et al. (2009), with counts.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def mean_by_counts(
         The result for rows whose counts are all 0.
     learned : sequence of ndarray of float32, shape (n, d)
     counts : sequence of ndarray, shape (n,)
-        Counts of the rows in each table, at least 0.
+        Counts of each table's rows, at least 0.
     """
     weights = [np.asarray(one, dtype=np.float64)[:, None] for one in counts]
     total = np.zeros((len(start), 1))

@@ -7,13 +7,13 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # squared singular values below this share of the first count as 0
+_SMALLEST = 1e-10  # smaller shares of the first squared singular value count as 0
 
 
 def singular_vectors(
     rows: csr_matrix | Array, count: int, seed: int, *, centered: bool
 ) -> tuple[F64, F64, F64]:
-    """Return the first singular vectors of rows, or of rows less their mean.
+    """Return the first singular vectors of rows, or of rows minus their mean if `centered`.
 
     Sparse rows stay sparse, since the mean is subtracted from products with them.
 
@@ -52,12 +52,12 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # A product with them has the same bits when they come from a file.
+    # C order gives a product with them the same bits when they come from a file.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 
 def _varies(matrix: csr_matrix | Array, mean: F64) -> bool:
-    """Return whether rows less the mean are not all zeros up to rounding: svds needs that."""
+    """Return whether rows differ from the mean by more than rounding, as svds requires."""
     data = matrix.data if isinstance(matrix, csr_matrix) else matrix.ravel()
     squares = float(data @ data)
     return squares - matrix.shape[0] * float(mean @ mean) > 1e-12 * squares

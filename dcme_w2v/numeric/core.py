@@ -1,4 +1,4 @@
-"""Interface to the C core: memory layout of tables, option structs, choice of kernels."""
+"""Interface to the C core: memory layout of tables, option structs, kernel selection."""
 
 import contextlib
 import mmap
@@ -18,9 +18,9 @@ SPARE = CACHE_LINE // 4  # float32
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
-    """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line.
+    """Return zeros of shape (rows, stride), stride >= dim, that start at a cache line.
 
-    The stride is as for a table of `as_for` rows, by default the number of rows. Rows are accessed
+    The stride is that of a table with `as_for` rows (default: `rows`). Rows are accessed
     at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
     whereas `np.zeros` may reuse freed memory.
     """
@@ -42,7 +42,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
 def table_of(rows: F32) -> F32:
     """Return a copy of rows as a table; see `new_table`.
 
-    Memory that was freed may be used again, which is quicker than new memory.
+    It may reuse freed memory, which is faster than new memory.
     """
     count, dim = rows.shape
     stride = core.row_stride(count, dim)
@@ -53,13 +53,13 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return so many numbers of a block, from the first that starts a cache line."""
+    """Return `size` numbers of a block, starting at its first cache line."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 
 
 def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
-    """Return resolved options as the fields of the C struct, a choice as its number."""
+    """Convert resolved options to the fields of the C struct; a choice becomes its index."""
     values = {}
     for item in options_in(declared or type(options)):
         value = getattr(options, item.name)
@@ -68,7 +68,7 @@ def core_options(options: Any, declared: type | None = None) -> dict[str, float]
 
 
 def kernels_named(name: str | None = None) -> str:
-    """Return the instruction set to use, by default the fastest."""
+    """Return the kernels for an instruction set, by default the fastest one."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
     if name not in core.KERNELS:
         raise UsageError(

@@ -28,7 +28,7 @@ def kmeans(
     seed : int
         Seed of the initialization.
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
+        Default: the CPUs that this process may use. The result does not depend on the number.
     rounds : int
         Maximum iterations of Lloyd's algorithm, at least 1.
 
@@ -66,7 +66,7 @@ def kmeans(
 
 
 def memberships(nearest: I64, clusters: int) -> F32:
-    """Return a matrix (points, clusters) with a 1 for each point's cluster."""
+    """Return a (points, clusters) matrix that has a 1 for each point's cluster."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
     return chosen
@@ -79,9 +79,9 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> F64:
-    """Draw each center with probability proportional to the squared distance from the others.
+    """Draw each center with probability proportional to its squared distance from the others.
 
-    The best of a few candidates is taken, as the authors recommend.
+    The best of a few candidates becomes the center, as the authors recommend.
     """
     tries = 2 + int(np.log(clusters))
     chosen = [int(random.integers(len(points)))]
@@ -143,7 +143,7 @@ def _means(
     clusters: int,
     threads: int | None,
 ) -> F64:
-    """Return the mean of each cluster; an empty one moves to a point far from its center."""
+    """Return the mean of each cluster; an empty cluster takes a point far from its center."""
 
     def sums(rows: slice) -> F32:
         return memberships(nearest[rows], clusters).T @ points[rows]

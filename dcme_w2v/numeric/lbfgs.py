@@ -1,6 +1,6 @@
-"""L-BFGS: minimizes a smooth function of a vector from its values and gradients.
+"""L-BFGS: minimize a smooth function from its values and gradients.
 
-The only use of scipy's L-BFGS in this package.
+No other module calls scipy's L-BFGS.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .arrays import F64
 from .parallel import one_blas_thread
 
-HISTORY = 6  # correction pairs that L-BFGS stores; each has the size of the point, in float64
+HISTORY = 6  # stored correction pairs; each vector is float64 and as long as the point
 EVALUATIONS = 10  # maximum evaluations per iteration, on average
 
 Function = Callable[[F64], tuple[float, F64]]
@@ -25,7 +25,7 @@ def minimize(
     watch: Watch | None = None,
     precision: float = 0.0,
 ) -> F64:
-    """Return the minimum of a function, by scipy's L-BFGS-B with one BLAS thread.
+    """Minimize a function by scipy's L-BFGS-B, with one BLAS thread.
 
     Parameters
     ----------
@@ -39,18 +39,17 @@ def minimize(
     tolerance : float
         Stop when an iteration reduces the value by less than this fraction.
     watch : callable, optional
-        Takes the iteration (from 1), the last computed value and the point; returns whether to
-        stop.
+        Takes the iteration (from 1), the latest value and the point; returns whether to stop.
     precision : float
-        Relative rounding error of the value, 1e-6 for sums of single precision. The change of the
-        value over a step that is below it is computed from the gradients at both ends (the
+        Relative rounding error of the value, 1e-6 for single-precision sums. A smaller change of
+        the value over a step is computed from the gradients at both ends (the
         trapezoidal rule), whose errors are much smaller near the minimum; otherwise the line search
         would fail there.
 
     Returns
     -------
     ndarray of float64
-        The best point; of the shape of `start`.
+        The best point, with the shape of `start`.
     """
     from scipy.optimize import minimize as scipy_minimize
 
@@ -79,7 +78,7 @@ def minimize(
 
 
 class _Values:
-    """A function of flat points; small changes of the value over a step come from the gradients.
+    """The function on flat points; small changes of its value are computed from gradients.
 
     `last` is the last value; `base` the evaluation where the current line search starts, and
     `latest` the last one, both only with a precision above 0.

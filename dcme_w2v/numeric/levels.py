@@ -1,12 +1,12 @@
-"""Levels: the optimal clusters of weighted numbers on a line, with one cluster fixed at 0.
+"""Levels: optimal clusters of weighted numbers, where one cluster is fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
 
-With the numbers in order every cluster is an interval. D_k(j), the least cost of the first j
-numbers in k clusters, is the minimum over i of D_{k-1}(i) + cost(i, j). The i that attains it
-ascends with j, so that the i of every second j limit the search for those between: O(n log n) for
-each k.
+If the numbers are sorted, every cluster is an interval. D_k(j), the least cost of the first j
+numbers in k clusters, is the minimum over i of D_{k-1}(i) + cost(i, j). The minimizing i
+ascends with j, so that its values for every second j bound the search for those between:
+O(n log n) for each k.
 """
 
 import itertools
@@ -18,21 +18,21 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # above so many numbers, means of bins are clustered
-# The paper leaves the penalty's growth and the end open.
+BINS = 1 << 13  # more numbers than this are clustered by bins
+# The paper does not specify the penalty's growth and when to stop.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Levels of numbers.
+    """The levels of some numbers.
 
     Attributes
     ----------
     values : ndarray of float64, shape (levels,)
-        v_1 >= v_2 ... >= 0; those without a number are 0, the last ones.
+        Descending, v_1 >= v_2 ... >= 0; levels without a number are 0 and last.
     numbers : ndarray of int8, shape (n,)
-        The level of each number, from 1; 0 is none.
+        The level of each number, from 1; 0 if it has no level.
     loss : float
         Half the sum of weight x (number - value)^2.
     """
@@ -43,16 +43,16 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Return the levels with the least loss, the optimum of (1) for fixed signs.
+    """Return the levels with the smallest loss, the optimum of (1) for fixed signs.
 
     Parameters
     ----------
     numbers, weights : ndarray of float64, shape (n,)
-        Finite, in any order, weights not negative. Numbers below 0 have level 0.
+        Finite, in any order; weights are not negative. Numbers below 0 get level 0.
     count : int
-        How many levels at most.
+        Maximum number of levels.
     bins : int, optional
-        Above so many numbers, means of so many bins are clustered instead.
+        If there are more numbers than this, the means of so many bins are clustered.
     """
     centers = _centers(numbers, weights, count, bins)
     return _assigned(numbers, weights, centers, count)
@@ -61,9 +61,10 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
 def in_equal_ratios(
     parts: Iterable[tuple[F64, F64]], highest: float, lowest: float, count: int
 ) -> Levels:
-    """Return levels from the largest to the smallest number; all numbers are above 0.
+    """Return levels in a geometric sequence from the largest to the smallest number (> 0).
 
-    Many such levels have nearly the least loss; see `fit_levels`. `parts` are numbers and weights.
+    Many such levels have nearly the smallest loss; see `fit_levels`. `parts` are numbers and
+    weights.
     """
     step = math.log(highest / lowest) / (count - 1) or 1.0
     values, loss, found = np.geomspace(highest, lowest, count), 0.0, list[I8]()
@@ -77,14 +78,14 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Return the levels that the paper's algorithm (Fig. 2) finds, and its iterations.
+    """Return the levels found by the paper's algorithm (Fig. 2) and its number of iterations.
 
     Parameters
     ----------
     numbers, weights, count
         ``c = (|R| - lambda_1) / w`` and ``w = F + lambda_2`` in (10); see `fit_levels`.
     growth : float
-        What rho, 1 at first, is multiplied by in each iteration.
+        Factor by which rho, initially 1, grows in each iteration.
     """
     p, dual, rho = np.maximum(numbers, 0.0), np.zeros(len(numbers)), 1.0
     ones, iteration, centers = np.ones(len(numbers)), 0, np.zeros(0)
@@ -110,12 +111,12 @@ def fit_by_admm(
 
 
 def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
-    """Return the centers of the clusters that are not empty, ascending.
+    """Return the centers of the nonempty clusters, ascending.
 
-    The bins are as dense as the clusters of an optimum of many levels: by the cube root of the
-    density (Panter and Dite 1951).
+    The density of the bins is proportional to the cube root of the data's density, as it is for
+    many optimal levels (Panter and Dite 1951).
     """
-    used = np.flatnonzero((weights > 0) & (numbers > 0))  # the nearest center of others is 0
+    used = np.flatnonzero((weights > 0) & (numbers > 0))  # other numbers are nearest to 0
     if not len(used):
         return np.zeros(0)
     order = used[np.argsort(numbers[used], kind="stable")]
@@ -132,9 +133,14 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     """Return the centers of the optimal clusters of ascending numbers."""
-    shifted = numbers - np.average(numbers, weights=weights)  # squares are smallest there
+    shifted = numbers - np.average(
+        numbers, weights=weights
+    )  # centering reduces rounding errors of squares
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
-    least, ends = _sums(weights * numbers**2), list[I64]()  # D_0: all in the cluster at 0
+    least, ends = (
+        _sums(weights * numbers**2),
+        list[I64](),
+    )  # D_0: all numbers are in the cluster at 0
     for _ in range(count):
         least, begins = _with_one_more(least, sums)
         ends.append(begins)
@@ -147,16 +153,16 @@ def _clustered(numbers: F64, weights: F64, count: int) -> F64:
 
 
 def _sums(numbers: F64) -> F64:
-    """Return the sum of the numbers before each, and of all."""
+    """Return the sum of the numbers before each one, and the total."""
     return np.insert(np.cumsum(numbers, axis=-1), 0, 0.0, axis=-1)
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Return D_k(j), and where the last cluster begins, for all j, given D_{k-1}."""
+    """Compute D_k(j) and the start of the last cluster for all j, given D_{k-1}."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    solved = np.full(n + step, n - 1)  # the highest begin that a solved j allows
+    solved = np.full(n + step, n - 1)  # upper bound of the start, from solved j
     now[0], solved[0] = before[0], 0
     while step := step // 2:
         j = np.arange(step, n, 2 * step)
@@ -184,5 +190,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return the place of the nearest number of an ascending grid, of two the higher one."""
+    """Return the index of the nearest number in an ascending grid; ties take the higher one."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

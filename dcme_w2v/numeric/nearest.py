@@ -1,8 +1,9 @@
-"""Exact search for the best rows, for many queries at once; equal scores are in order of rows.
+"""Exact search for the best rows, for many queries at once; ties are in row order.
 
 The scores that BLAS computes depend on the size of a block, so that equal rows may differ in the
 last digits. They only select candidates: the rows whose upper bound is at least the k-th best
-score. The candidates are scored again, each by the same operations, and these scores are returned.
+score. The candidates are scored again by operations that do not depend on blocks; these scores are
+returned.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,18 +15,18 @@ from numpy.typing import NDArray
 from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
-QUERIES, ROWS = 128, 4096  # in a tile of scores, 2 MB
-PAIRS = 1 << 21  # numbers of the rows that are scored at once, 16 MB
+QUERIES, ROWS = 128, 4096  # sizes of a tile of scores, 2 MB
+PAIRS = 1 << 21  # numbers in the rows that are scored again at once, 16 MB
 _LOWEST = np.finfo(np.float32).min
-Found = tuple[I64, F32]  # rows and scores, the best first
+Found = tuple[I64, F32]  # rows and scores, best first
 Bounds = Callable[[slice, slice], F32]
 Scores = Callable[[I64, I64], F64]
 
 
 def top_columns(scores: NDArray[np.floating[Any]], count: int) -> I32:
-    """Return the columns with the highest scores of each row, the best first.
+    """Return the columns with the highest scores in each row, best first.
 
-    The lower column comes first among equal scores.
+    Of equal scores, the lower column comes first.
 
     Parameters
     ----------
@@ -55,18 +56,18 @@ def best_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the k best rows of each query in order; equal ones are in order of rows.
+    """Yield the k best rows for each query, in order; ties are in row order.
 
     Parameters
     ----------
     shape : (int, int, int)
         Number of queries, rows and dimensions.
     bounds : callable
-        Returns an upper bound of the scores of some queries and some rows, as a new array.
+        Takes slices of queries and rows; returns upper bounds of their scores as a new array.
     scores : callable
-        Returns the scores of pairs of a query and a row; float32 of them are compared.
+        Takes pairs of queries and rows; returns their scores, which are compared as float32.
     left_out : sequence of sequences of int
-        Rows that are not returned, for each query.
+        Rows to leave out, for each query.
     k : int
     """
 
@@ -85,7 +86,7 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            if k < upper.shape[1] and (least == _LOWEST).any():  # a first k-th best score
+            if k < upper.shape[1] and (least == _LOWEST).any():  # set a first k-th best score
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)
                 left = np.take_along_axis(upper, first, axis=1) == -np.inf
@@ -119,15 +120,15 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the rows with the highest cosines to each query, and these cosines.
+    """Yield, for each query, the rows with the highest cosines and these cosines.
 
     Parameters
     ----------
     matrix : ndarray of float32 or int8, shape (n, d)
     inverse : ndarray of float32, shape (n,)
-        1 / length of each row; 0 for zeros.
+        1 / length of each row; 0 for a row of zeros.
     queries : ndarray of float32, shape (q, d)
-        Of unit length, or zeros.
+        Rows of unit length, or zeros.
     left_out, k
         See `best_rows`.
     """
@@ -144,12 +145,12 @@ def nearest_rows(
 
 
 def error_of_cosines(matrix: F32 | I8) -> np.float32:
-    """Return how far a cosine to a row of a matrix (n, d) is from its value at most, by BLAS."""
+    """Return an upper bound of BLAS's rounding error in cosines to the rows of a matrix."""
     return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row with the row of `others`, shape (n,); 0 for zeros.
+    """Return the cosine of each row with the same row of `others`, shape (n,); 0 for zeros.
 
     Equal rows have equal cosines, whatever the other rows are.
     """

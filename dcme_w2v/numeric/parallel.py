@@ -1,6 +1,6 @@
-"""Map functions over items and blocks of rows with several threads; results are in order.
+"""Map functions over items or blocks of rows in several threads, keeping the order.
 
-Results do not depend on the number of threads, and neither do sums over them in block order.
+Results, and sums over them in block order, do not depend on the number of threads.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _BLOCK_ROWS = 4096
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], threads: int | None = None
 ) -> Iterator[R]:
-    """Yield function(item) for each item in order, at most a few items ahead of the consumer.
+    """Yield function(item) for each item in order, working at most a few items ahead.
 
     The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
@@ -48,7 +48,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """The number of BLAS threads, which all threads of Python share: the last user restores it."""
+    """The number of BLAS threads, which all Python threads share; the last user restores it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -56,7 +56,7 @@ class _Blas:
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Let BLAS use one thread until the last of the users that overlap has finished."""
+        """Limit BLAS to one thread until the last of several overlapping users has finished."""
         with self._lock:
             if not self._users:
                 self._limit = self._found().limit(limits=1, user_api="blas")
@@ -70,9 +70,9 @@ class _Blas:
                     self._limit.restore_original_limits()
 
     def _found(self) -> Any:
-        """Return the control of the libraries; finding them takes milliseconds."""
+        """Return the controller of the BLAS libraries; finding them takes milliseconds."""
         if self._control is None:
-            import scipy.linalg  # noqa: F401  loads its own
+            import scipy.linalg  # noqa: F401  loads its own BLAS
             from threadpoolctl import ThreadpoolController
 
             self._control = ThreadpoolController()
@@ -83,10 +83,10 @@ _BLAS = _Blas()
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
-    """Return a context, or a decorator, in which BLAS uses one thread.
+    """Return a context manager or decorator that limits BLAS to one thread.
 
     The threads of BLAS synchronize at every product, which takes longer than the products if
-    several threads multiply or the machine is busy. Besides, a product has other bits with another
-    number of threads. The number is restored when no thread of Python is in such a context.
+    several threads multiply or the machine is busy. Besides, the last bits of a product depend on
+    the number of threads. The number is restored when no Python thread is in such a context.
     """
     return _BLAS.one_thread()

@@ -1,4 +1,4 @@
-"""How results appear in a notebook: as tables."""
+"""Show results as tables in notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -9,7 +9,7 @@ _ROWS = 50
 
 
 class Rows(list[T]):
-    """A list of tuples, which a notebook shows as a table."""
+    """A list of tuples that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
         more = [("...",)] if len(self) > _ROWS else []
@@ -17,7 +17,7 @@ class Rows(list[T]):
 
 
 class Shown:
-    """An object that is printed as its facts; a notebook shows them as a table."""
+    """Base class for objects that print their main attributes; notebooks show a table."""
 
     def _facts(self) -> Mapping[str, Any]:
         raise NotImplementedError
@@ -31,7 +31,7 @@ class Shown:
 
 
 def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
-    """Return a table of HTML; of tuples in a cell, the first elements."""
+    """Return an HTML table; a cell that holds tuples shows their first elements."""
     lines = [*([("th", head)] if head else ()), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{_cell(one)}</{tag}>" for one in row) for tag, row in lines)
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"

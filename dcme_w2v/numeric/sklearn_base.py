@@ -1,4 +1,4 @@
-"""scikit-learn's conventions for estimators, which require it; the shell does without.
+"""Estimator conventions of scikit-learn; the command line does not need scikit-learn.
 
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
@@ -33,7 +33,7 @@ except ImportError:
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators: what `fit` sets cannot be read before.
+    """Base class of estimators; attributes set by `fit` raise an error before it is called.
 
     Several threads may use one object: a method sees the result of one `fit`, and a `fit` that
     fails changes nothing, see `parameters`.
@@ -43,7 +43,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _progress(self) -> Any:
-        """What `verbose` means to functions: a bar, none, or a function."""
+        """The `progress` argument that `verbose` stands for: True, False, or a function."""
         return self.verbose if callable(self.verbose) else bool(self.verbose)
 
     def __getattr__(self, name: str) -> Any:
@@ -57,12 +57,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
-    """Base class of transformers of texts to rows of float32."""
+    """Base class of transformers that convert texts to float32 rows."""
 
     _learned = "n_features_out_"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns: the kind of row and a number from 0 on."""
+        """Return the column names: the kind of row and a number from 0."""
         return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -72,7 +72,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
 
 
 def tags_of_texts(tags: Any) -> Any:
-    """Return scikit-learn's tags of an estimator for those of one whose input is texts."""
+    """Change the scikit-learn tags of an estimator to those for text input."""
     tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
     tags.input_tags.two_d_array = tags.input_tags.sparse = False
     return tags
@@ -83,7 +83,7 @@ _FITS = ("fit", "fit_transform", "fit_predict", "partial_fit")
 _READS = ("predict", "predict_log_proba", "predict_proba", "decision_function", "transform",
           "score", "explain", "save", "get_feature_names_out")  # fmt: skip
 VERBOSE = """verbose : int or callable, default 0
-    Show a progress bar if it is above 0, or call a function with a `ProgressUpdate`.
+    Show a progress bar if above 0, or call this function with each `ProgressUpdate`.
 """
 
 
@@ -94,17 +94,17 @@ def parameters(
     last: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
-    """Return a class decorator that makes the options of a dataclass parameters of an estimator.
+    """Return a class decorator that turns a dataclass's options into estimator parameters.
 
     The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
     renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
-    class's docstring are replaced by their lists. Methods work on a copy of the attributes, and
-    those that fit replace the attributes by their copy at the end.
+    class's docstring are replaced by parameter lists. Methods work on a copy of the attributes, and
+    those that fit replace the attributes by this copy at the end.
 
     Parameters
     ----------
     options : dataclass
-        The declaration: names, defaults and help.
+        Declares the names, defaults and help texts.
     first, last : mapping, optional
         Names and defaults of parameters before the options, which may be positional, and after
         them.
@@ -140,7 +140,7 @@ def parameters(
         for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
             setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
+            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 does this itself
             text = text.replace("{options}\n", described(fields, names))
             text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
@@ -150,7 +150,7 @@ def parameters(
 
 
 def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
-    """Return a method that other threads do not disturb: it works on a copy of the attributes."""
+    """Make a method thread-safe: it works on a copy of the attributes."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **params: Any) -> Any:
@@ -187,7 +187,7 @@ def options_of(estimator: Any, **more: Any) -> Any:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Return a seed for the C core; for None, one from numpy's global random state."""
+    """Convert `random_state` to a C seed; None draws one from numpy's global random state."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -201,7 +201,7 @@ def _seed_of(random_state: Any) -> int:
 
 
 def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, Array]:
-    """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
+    """Check rows and labels; set `n_features_in_` (and `feature_names_in_`) if `reset`.
 
     Returns
     -------
@@ -222,7 +222,8 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
 def is_unlabeled(labels: Array) -> Bools:
     """Return which rows have no label, shape (rows,).
 
-    Their label is -1, None, NaN or NA; or "-1", since numpy makes text of -1 in a list of names.
+    An unlabeled row has the label -1, None, NaN or NA; or "-1", to which numpy converts -1 in a
+    list of names.
     """
     if labels.dtype.kind in "iuf":
         return np.asarray((labels == -1) | (labels != labels), dtype=np.bool_)
@@ -234,12 +235,12 @@ def is_unlabeled(labels: Array) -> Bools:
 
 
 def check_all_labeled(y: Any) -> None:
-    """Warn of rows that look unlabeled to an estimator that learns from labeled rows only.
+    """Warn about rows that look unlabeled, in an estimator that needs a label for each row.
 
     Raises
     ------
     UsageError
-        The mark cannot be a class: None, NaN or NA, or -1 among names.
+        A label is None, NaN or NA, or -1 among names, which cannot be a class.
     """
     labels = _as_array(y)
     if labels.ndim != 1 or not (marked := is_unlabeled(labels)).any():
@@ -248,17 +249,19 @@ def check_all_labeled(y: Any) -> None:
     if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
-            return  # "-1" is a class among numbers as text
+            return  # among numbers as text, "-1" is a class
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
     if max(known, default=0) > 1:  # -1, 0, 1 are classes
-        warn(f"y has -1 in {count:,} rows, which is a class here; if it means no label, {remedy}")
+        warn(
+            f"y has -1 in {count:,} rows, which is used as a class; if it means no label, {remedy}"
+        )
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
-    """Check rows to predict, or to learn from without labels; returns them as `check_training`."""
+    """Check rows that need no labels; return them as `check_training` does."""
     with _advising(estimator):
         rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
     return check_rows(csr_matrix(rows))
@@ -266,7 +269,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Advise a pipeline where rows are texts; infinity, which is rejected, gives no warning."""
+    """Suggest a pipeline if rows are texts; suppress warnings about infinity, an error here."""
     try:
         with np.errstate(over="ignore"):
             yield
@@ -283,12 +286,12 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 
 
 def _sound(X: Any) -> Any:
-    """Return a checked sparse matrix: scikit-learn converts one without checking its structure."""
+    """Check a sparse matrix, since scikit-learn converts it without checking its structure."""
     return check_rows(X) if issparse(X) else X
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Return the weights of rows: ones for None, equal weights for a number.
+    """Return one weight per row: 1 for None, equal weights for a number.
 
     Raises
     ------
@@ -313,9 +316,9 @@ def check_weights(sample_weight: Any, count: int) -> F64:
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:
-    """Return labels without gaps, and which rows are unlabeled.
+    """Fill in the labels of unlabeled rows, and return which rows these are.
 
-    Integers beside NaN become integers again; see `is_unlabeled`.
+    Integers that numpy made floating because of NaN become integers again; see `is_unlabeled`.
 
     Parameters
     ----------
@@ -325,7 +328,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     Returns
     -------
     labels : array, shape (rows,)
-        Unlabeled rows have the label of another row.
+        Unlabeled rows get the label of some labeled row.
     unlabeled : ndarray of bool, shape (rows,)
 
     Raises
@@ -347,12 +350,12 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # integers beside NaN are floating
+        filled = filled.astype(np.int64)  # NaN made them floating
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 
 def _as_array(y: Any) -> Array:
-    """Return labels as an array; a list keeps its objects, so that -1 is no string."""
+    """Convert labels to an array; the items of a list stay objects, so that -1 stays a number."""
     if hasattr(y, "__array__") or issparse(y) or not isinstance(y, Iterable):
         return np.asarray(y)
     labels = list(y)

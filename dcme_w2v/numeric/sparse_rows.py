@@ -1,4 +1,4 @@
-"""Rows of sparse matrices: validation, unit length, columns left out or added."""
+"""Sparse rows: validation, scaling to unit length, dropping or adding columns."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ def ones(matrix: csr_matrix) -> csr_matrix:
 
 
 def truncate_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return rows without the columns from `columns` on."""
+    """Keep only the first `columns` columns of rows."""
     return matrix if matrix.shape[1] <= columns else matrix[:, :columns]
 
 
 def fit_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return rows of exactly so many columns: further ones are left out, missing ones are zero."""
+    """Return rows with exactly `columns` columns: drop further ones, add zeros for missing ones."""
     matrix = truncate_columns(matrix, columns)
     shape = (matrix.shape[0], columns)
     return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)
@@ -55,7 +55,7 @@ def check_rows(X: Any) -> csr_matrix:
     Raises
     ------
     UsageError
-        It is not a valid matrix; the message names the row and column, if there is one.
+        The matrix is not valid; the message names the row and column, if there is one.
     """
     try:
         return checked_rows(X)
@@ -68,9 +68,9 @@ def checked_rows(X: Any) -> csr_matrix:
     if not sparse.issparse(X):
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
-        raise ValueError(f"has {len(X.shape)} dimensions; give a matrix, a row a document")
+        raise ValueError(f"has {len(X.shape)} dimensions; give a matrix with one row per document")
     if X.shape[1] > MAX_COLUMNS:
-        raise ValueError(f"has {X.shape[1]:,} columns; {MAX_COLUMNS:,} are possible")
+        raise ValueError(f"has {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are supported")
     _check_structure(X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"has entries of type {X.dtype}; give real numbers")
@@ -93,7 +93,7 @@ def checked_rows(X: Any) -> csr_matrix:
 
 
 def _check_structure(X: Any) -> None:
-    """Raise ValueError if converting the matrix would read or write out of bounds."""
+    """Raise ValueError if converting the matrix would access memory out of bounds."""
     if X.format == "coo":
         sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):

@@ -1,1 +1,1 @@
-"""A page of HTML to explore vectors in a browser."""
+"""The HTML page of `explore`, which shows vectors in a browser."""

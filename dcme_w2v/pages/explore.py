@@ -1,14 +1,14 @@
-"""One self-contained page of HTML: vectors as int8, a map, and the script that searches them.
+"""One self-contained HTML page: vectors as int8, a map, and the script that searches them.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
 no text of the user is ever read as HTML. The page forbids all network by its
 Content-Security-Policy, and allows only its own script and style by their hashes.
 
-The map has groups of similar rows: without given labels k-means clusters of the centered unit
-vectors, and clusters of their centers for the coarser levels of zoom, so that each fine group lies
-in one coarse group. A group of words is labeled by the words of the highest cosines to the group's
-mean, times their specificity by count. Subtracting the mean of all rows
-removes the direction that all words share (Mu and Viswanath 2018, All-but-the-Top).
+The map shows groups of similar rows. Without given labels they are k-means clusters of the centered
+unit vectors, and clusters of their centers for the coarser levels of zoom, so that each fine group
+lies in one coarse group. A group of words is labeled by the words with the highest cosine to the
+group's mean times their specificity by count. Subtracting the mean of all rows removes the
+direction that all words share (Mu and Viswanath 2018, All-but-the-Top).
 """
 
 import base64
@@ -43,13 +43,13 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # of rows of documents
+_COLUMNS = 100  # dimensions to which document rows are reduced
 _TITLE = 80  # characters
-COLORS = 12  # the last one is for all other groups
-_LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
-_GROUP_ROWS = 30  # of a fine group, on average
+COLORS = 12  # the last color is for all other groups
+_LEVELS = ((10, 3), (48, 2), (200, 1))  # groups and words per label, from coarse to fine
+_GROUP_ROWS = 30  # mean size of a fine group
 _ROUNDS = 20
-CHANGES = 100  # words, with so many of their neighbors
+CHANGES = 100  # words, and neighbors of each
 _NEAR = 3
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
@@ -58,20 +58,20 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 @dataclass(frozen=True)
 class Items:
-    """Words or documents with vectors.
+    """Words or documents to explore, with their vectors.
 
     Attributes
     ----------
     title : str
         Name of the file.
     about : str
-        What the file is, in words.
+        A description of the file.
     names : list of str
-        Distinct.
+        Distinct names of the items.
     matrix : ndarray of float32, shape (n, d)
-        Of unit length; rows of zeros stay.
+        Rows of unit length; rows of zeros stay zero.
     groups : list of str
-        Group of each item; empty without labels.
+        The group of each item; empty without labels.
     counts : ndarray, shape (n,), or None
         Counts of words; None for documents.
     """
@@ -98,9 +98,9 @@ def read_items(
     ----------
     path : str or Vectors
     labels : str, optional
-        A file with a line for each row, with columns separated by tabs.
+        A file with one line per row, with columns separated by tabs.
     column : int
-        The column of the groups, from 1; the others are the titles of documents.
+        The column of groups, from 1; the other columns are the documents' titles.
     limit : int
     seed : int
     """
@@ -118,7 +118,7 @@ def read_items(
         matrix = _reduced(rows[:limit], seed)
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
-        raise UsageError(f"{path}: {len(names)} rows; a map needs {MIN_ROWS} at least")
+        raise UsageError(f"{path}: {len(names)} rows; a map requires at least {MIN_ROWS}")
     groups = found if any(found) else []
     if labels is not None:
         lines = _columns_of(labels, total, column)[:limit]
@@ -132,7 +132,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Return the start of each text; equal or empty ones get their number."""
+    """Shorten texts to titles; equal or empty titles get their number."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -143,7 +143,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Return sparse rows in the first principal directions, with little loss of cosines."""
+    """Project sparse rows to their first principal directions, which nearly keeps cosines."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)
@@ -151,7 +151,7 @@ def _reduced(rows: csr_matrix, seed: int) -> F32:
 
 
 def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
-    """Return the columns of each line of a file of labels."""
+    """Return the columns of each line in a file of labels."""
     found: list[list[str]] = []
     for number, line in read_text(path):
         found.append(line.rstrip("\r\n").split("\t"))
@@ -160,12 +160,12 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
                 f"{path}:{number}: has {len(found[-1])} columns, not {column}; lower --color"
             )
     if len(found) != rows:
-        raise FormatError(f"{path}: {len(found)} lines for {rows} rows; give a line for each row")
+        raise FormatError(f"{path}: {len(found)} lines for {rows} rows; give one line per row")
     return found
 
 
 class Label(NamedTuple):
-    """A label on the map: words, the row where it stands, level of zoom and number of color."""
+    """A label on the map: its words, the row beside which it is shown, zoom level and color."""
 
     words: list[str]
     row: int
@@ -177,7 +177,7 @@ Groups = tuple[U8, list[Label]]  # a color for each row, and labels
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
-    """Return colors and labels of the groups of a file of labels, the largest first."""
+    """Return colors and map labels for the groups that a file of labels gives, largest first."""
     own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
     colors, labels = np.minimum(own, COLORS - 1), []
     for group in range(min(int(own.max()) + 1, _LEVELS[-1][0])):
@@ -188,9 +188,9 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
 
 
 def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> list[Groups]:
-    """Return colors and labels of groups of similar rows, which the files share.
+    """Return colors and map labels for groups of similar rows, which all files share.
 
-    Labels of documents have no words.
+    For documents, the labels have no words.
     """
     matrix = np.concatenate([items.matrix for items in every])
     fine = min(_LEVELS[-1][0], len(matrix) // _GROUP_ROWS)
@@ -210,7 +210,7 @@ def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) ->
 
 
 def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> Groups:
-    """Return the colors and labels of the rows of one file, by their groups at each level."""
+    """Return the colors and map labels of one file's rows from their groups at each level."""
     colors, labels, specific = at_level[0].astype(np.uint8), list[Label](), None
     if items.counts is not None:
         known = np.maximum(items.counts, 1)
@@ -227,7 +227,7 @@ def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> G
 
 
 def together(every: Sequence[Items]) -> list[list[Items]]:
-    """Return two files of the same words as one list, the second turned onto the first."""
+    """Combine two files' shared words into one list, the second file aligned to the first."""
     apart = [[items] for items in every]
     if len(every) < 2 or not (every[0].of_words and every[1].of_words):
         return apart
@@ -243,9 +243,9 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
 
 
 def changes(first: Items, second: Items) -> list[list[str | float]]:
-    """Return words that two files use differently: word, change, neighbors in each.
+    """Return the words that two files use differently: word, change, neighbors in each file.
 
-    They are none if too few words are frequent enough to be compared.
+    The list is empty if too few words are frequent enough to be compared.
     """
     a, b = (
         Vectors(items.names, items.matrix, np.asarray(items.counts, dtype=np.int64))
@@ -262,7 +262,7 @@ def changes(first: Items, second: Items) -> list[list[str | float]]:
 
 
 def _by_size(groups: I64) -> I64:
-    """Return the groups numbered by size, the largest first, without empty ones."""
+    """Renumber groups by size, largest first, without empty groups."""
     found, own, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     rank = np.empty(len(found), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(found))
@@ -270,7 +270,7 @@ def _by_size(groups: I64) -> I64:
 
 
 def _middle(rows: I64, points: F64) -> int:
-    """Return the row nearest to the median of a group's points on the map."""
+    """Return the row that is nearest to the median of a group's points on the map."""
     apart = points[rows] - np.median(points[rows], axis=0)
     return int(rows[np.argmin((apart**2).sum(axis=1))])
 
@@ -285,7 +285,7 @@ def page_of(
     groups: Sequence[Groups],
     changed: Sequence[Sequence[str | float]],
 ) -> str:
-    """Return the page of one or two files, with their maps, groups and changes."""
+    """Build the page for one or two files from their maps, groups and changes."""
     files = resources.files("dcme_w2v.pages").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
@@ -311,7 +311,7 @@ def page_of(
 def _blocks_of(
     items: Items, layout: F64, groups: Groups
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the description of a file, and its arrays as bytes."""
+    """Return a file's description for the page, and its arrays as bytes."""
     given = bool(items.groups)
     colors, labels = given_groups(items.groups, layout) if given else groups
     description = {
@@ -329,7 +329,7 @@ def _blocks_of(
 
 
 def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
-    """Return queries to begin with: words of groups, and analogies whose words are known."""
+    """Return example queries: words of groups, and analogies whose words are known."""
     coarse = [label for label in labels if label.level == 0]
     if not items.of_words or items.groups:
         return [items.names[label.row] for label in coarse[:EXAMPLES]]
@@ -341,7 +341,7 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
 
 
 def _in_range(points: F64) -> F64:
-    """Return points centered and scaled to the range of int16, both axes by the same factor."""
+    """Center points and scale both axes by one factor to the range of int16."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0
     return np.asarray((points - center) / extent * 32767)
@@ -371,18 +371,18 @@ def explore(
     seed: int = 1,
     progress: ProgressLike = False,
 ) -> str:
-    """Make a page of HTML to explore vectors: neighbors, analogies and a map.
+    """Make an HTML page for exploring vectors: neighbors, analogies and a map.
 
     Parameters
     ----------
     files : path, Vectors or sequence of these
-        One or two files of word vectors, or of rows of documents (.npz, .svm).
+        One or two files of word vectors or document rows (.npz, .svm).
     output : path, optional
         Where the page is written; ``-`` is standard output.
     labels : str, optional
-        A file with a line for each row, with columns separated by tabs.
+        A file with one line per row, with columns separated by tabs.
     color, limit : int
-        Column of the labels, from 1, that colors the points; number of rows of each file.
+        Column of the labels, from 1, that determines the colors; number of rows per file.
     method : {"tsne", "pca"}
         Projection of the map.
     seed : int
@@ -397,7 +397,7 @@ def explore(
     Raises
     ------
     UsageError
-        There are more than two files, or the name of `output` has the suffix of another format.
+        There are more than two files, or the suffix of `output` is that of another format.
     DcmeError
         openTSNE is not installed and the method is t-SNE.
 
@@ -435,8 +435,8 @@ def explore(
         for items in every:
             share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
             reporter.message(
-                f"{items.title}: {len(items.names):,} rows; 10 nearest neighbors by the page's "
-                f"8-bit vectors agree to {share:.1f} %"
+                f"{items.title}: {len(items.names):,} rows; {share:.1f} % of the 10 nearest "
+                "neighbors are the same with the page's 8-bit vectors"
             )
         if name:
             with atomic_write(name) as file:

@@ -1,1 +1,1 @@
-"""Pictures: learning curves, words and documents in a plane."""
+"""Plots: learning curves, reliability, and words or documents in a plane."""

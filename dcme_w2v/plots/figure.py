@@ -1,4 +1,4 @@
-"""Figures of matplotlib: styles, names as plain text, files."""
+"""Helpers for matplotlib figures: styles, plain-text names, output files."""
 
 import contextlib
 import io
@@ -15,31 +15,31 @@ from dcme_w2v.files.atomic import atomic_write
 _NOT_DRAWN = "Cc", "Cn", "Co", "Cs"
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
-LETTERS = 13  # points, so that a projected picture can be read from some rows away
+LETTERS = 13  # points: a projected plot can be read from the back rows
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
-    "svg.hashsalt": "dcme-w2v",  # the same picture is the same file
-    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "dcme-w2v",  # the same plot gives the same file
+    "svg.fonttype": "none",  # keep text as text
 }
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure, which a notebook shows; width and height in inches of 100 points.
+    """Create an empty figure that notebooks show; width and height are in units of 100 points.
 
     Raises
     ------
     DcmeError
         matplotlib is not installed.
     """
-    figure = import_optional("matplotlib.figure", " to draw pictures")
+    figure = import_optional("matplotlib.figure", " to draw plots")
     found = figure.Figure(figsize=(width, height), dpi=100, layout="constrained")
     found._repr_png_ = partial(_drawn, found, "png")
     return found
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return the color, marker and line style of the n-th of several lines."""
+    """Return the color, marker and line style for the n-th line in a plot."""
     return {
         "color": COLORS[number % len(COLORS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -48,7 +48,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 
 def drawable(text: str) -> str:
-    """Return a text with U+FFFD for what XML or a font cannot have, such as control characters."""
+    """Replace characters that XML or fonts cannot have, such as control characters, by U+FFFD."""
     return "".join(
         "\ufffd" if one == "\ufeff" or unicodedata.category(one) in _NOT_DRAWN else one
         for one in text
@@ -56,30 +56,30 @@ def drawable(text: str) -> str:
 
 
 def plain_text(name: str) -> str:
-    """Return a name as matplotlib draws it unchanged.
+    """Escape a name so that matplotlib draws it unchanged.
 
-    It reads ``$`` as mathematics, and leaves names that start with an underscore out of legends.
+    Matplotlib reads ``$`` as mathematics, and omits names that start with _ from legends.
     """
     return (" " if name.startswith("_") else "") + drawable(name).replace("$", r"\$")
 
 
 @contextlib.contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Ignore the warnings of matplotlib about letters that its font does not have."""
+    """Ignore matplotlib's warnings about letters that its font does not have."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support")
         yield
 
 
 def write_figure(figure: Any, path: str) -> None:
-    """Write a picture: PNG, or PDF or SVG by the suffix; ``-`` is standard output."""
+    """Write a plot as PNG, PDF or SVG, by the suffix; ``-`` is standard output."""
     data = _drawn(figure, picture_format(path))
     with atomic_write(path) as file:
         file.write(data)
 
 
 def _drawn(figure: Any, format: str) -> bytes:
-    """Return a picture as bytes."""
+    """Return a plot as the bytes of its file."""
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -90,12 +90,12 @@ def _drawn(figure: Any, format: str) -> bytes:
 
 
 def picture_format(path: str) -> str:
-    """Return the format of a picture by its file's suffix; PNG where it has none, as stdout.
+    """Return the format that a file's suffix names; PNG without a suffix, as for stdout.
 
     Raises
     ------
     UsageError
-        The suffix is another.
+        The suffix is not .png, .pdf or .svg.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ("", *PICTURES):

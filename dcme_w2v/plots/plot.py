@@ -1,4 +1,4 @@
-"""Pictures of files: learning curves of logs, and rows or words as points in a plane."""
+"""Plot files: learning curves from logs, reliability, and rows or words in a plane."""
 
 import contextlib
 import json
@@ -34,12 +34,12 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # entries, of which the last is for all others if they are more
-_OF_WORDS, _OF_ROWS = 100, 2000  # points, by default
+_IN_LEGEND = 10  # entries; if there are more, the last one is for all others
+_OF_WORDS, _OF_ROWS = 100, 2000  # default number of points
 GRAY = "#B0B0B0"
-# Where a word stands beside its point: pixels to the right and up, alignment.
+# Places of a word beside its point: offset in pixels to the right and up, alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
-# What can be drawn: its options.
+# Kinds of plots, with their options.
 OPTIONS = {
     "logs": ("fields",),
     "word vectors": ("words", "limit", "method", "seed"),
@@ -48,27 +48,27 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
+Curve = tuple[list[float], list[float]]  # epochs or examples, and values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
-_MANY_POINTS = 40  # without markers
-_MEASURES_BYTES = 1 << 26  # of a file of measures, with those of each class
+_MANY_POINTS = 40  # longer curves have no markers
+_MEASURES_BYTES = 1 << 26  # maximum size of a file of measures
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
-    """Draw a panel for each field, with a line for each log.
+    """Draw one panel per field, with one line per log.
 
     Parameters
     ----------
     paths : sequence of str
         Logs.
     fields : sequence of str
-        Figures of epochs, such as ``lr``; by default the losses and mean log-probabilities, or else
-        all that some log has.
+        Measures of epochs, such as ``lr``; by default losses and mean log-probabilities, or else
+        every field that any log has.
     """
     logs = [list(read_log(path)) for path in paths]
     every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
     if not every:
-        raise FormatError(f"{', '.join(paths)}: has no epoch with a loss; train for longer")
+        raise FormatError(f"{', '.join(paths)}: has no epoch with a loss; train longer")
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(f"--field={unknown[0]}: the logs have {', '.join(every)}")
@@ -98,7 +98,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
 
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the fields of epochs that are numbers."""
+    """Return the numeric fields of a log's epochs."""
     found: dict[str, None] = {}
     for record in log:
         if record["event"] == "epoch":
@@ -111,7 +111,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
-    """Return a field over epochs, or over the progress of training; resumed logs are continued."""
+    """Return a field over epochs or training progress, with all runs of a resumed log."""
     place = "epoch" if event == "epoch" else "done"
     points = {
         record[place]: record[name]
@@ -129,7 +129,7 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 
 def draw_reliability(paths: Sequence[str]) -> Any:
-    """Draw how often predictions of each probability are right, of `classify test --json`."""
+    """Draw reliability: how often predictions of each probability are right."""
     figure = new_figure(4.5, 4.5)
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color=GRAY, linewidth=1)
@@ -139,7 +139,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
         style = style_of(min(number, _IN_LEGEND))
         axes.plot(*points, label=plain_text(path), markersize=4, **style)
     axes.set_xlabel("probability", fontsize=LETTERS)
-    axes.set_ylabel("share that is right", fontsize=LETTERS)
+    axes.set_ylabel("share that is correct", fontsize=LETTERS)
     axes.tick_params(labelsize=LETTERS)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
@@ -149,11 +149,11 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Return the table that `classify test --calibration --json` has printed, if it is one."""
+    """Return the table in the output of `classify test --calibration --json`, if it is such."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # of UnicodeDecodeError, too
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # including UnicodeDecodeError
         rows = json.loads(file.read_text(encoding="utf-8"))["calibration"]
         if rows and all(_is_number(row[x]) for row in rows for x in ("predicted", "observed")):
             return list(rows)
@@ -167,7 +167,7 @@ def draw_words(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Draw words as points with labels, close together where their vectors have a high cosine."""
+    """Draw words as labeled points; words whose vectors have a high cosine are close."""
     vectors = load_if_path(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
@@ -198,9 +198,9 @@ def draw_rows(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Draw rows of a file as points, with a color and marker for each label.
+    """Draw the rows of a file as points, with a color and marker for each label.
 
-    The rows are a random sample if they are more than `limit`.
+    If there are more than `limit` rows, a random sample is drawn.
     """
     rows, found = read_vectors(path, None)
     names = found if labels is None else read_labels(labels, rows.shape[0])
@@ -216,9 +216,9 @@ def draw_rows(
 
 
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
-    """Return the axes of a new figure and points of rows in a plane."""
+    """Create a figure; return its axes and a point in the plane for each row."""
     if rows.shape[0] < MIN_POINTS:
-        raise UsageError(f"{rows.shape[0]} points; a picture needs {MIN_POINTS} at least")
+        raise UsageError(f"{rows.shape[0]} points; a plot requires at least {MIN_POINTS}")
     points = plane(rows, method, seed)
     axes = new_figure(10, 10).add_subplot()
     axes.set_axis_off()
@@ -226,12 +226,12 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
 
 
 def _shown(count: int) -> int:
-    """Return how many of so many lines or labels have a color and an entry of their own."""
+    """Return how many of `count` lines or labels get a color and legend entry of their own."""
     return count if count <= _IN_LEGEND else _IN_LEGEND - 1
 
 
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Draw points in the color of their label, or in gray: the least frequent labels."""
+    """Draw points in the color of their label; the least frequent labels are gray."""
     names, counts = np.unique(labels, return_counts=True)
     shown = _shown(len(names))
     kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())
@@ -257,21 +257,21 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Draw learning curves of logs, reliability, or words or rows on a plane. Requires matplotlib.
+    """Plot learning curves, reliability, or words or rows in a plane. Requires matplotlib.
 
     Parameters
     ----------
     files : path, Vectors or sequence of paths
-        One or several logs of --log-json, or of the output of ``classify test --calibration
-        --json``; or word vectors or a file of rows (.npz, .svm).
+        One or several logs from --log-json, or outputs of ``classify test --calibration --json``;
+        or word vectors, or a file of rows (.npz, .svm).
     output : path, optional
-        Where the picture is written: .png, .pdf or .svg; ``-`` is standard output.
+        Where the plot is written: .png, .pdf or .svg; ``-`` is standard output.
     fields : sequence of str, optional
-        Figures of the logs, such as ``lr`` (default: loss and log-probabilities).
+        Fields of the logs to draw, such as ``lr`` (default: loss and log-probabilities).
     words : str, optional
         Words to draw, separated by spaces (default: the `limit` most frequent).
     labels : path, optional
-        A file with the labels of the rows, one line per row; colors are by label.
+        A file with the labels of the rows, one line per row, which determine the colors.
     limit : int, optional
         Number of words (default: 100) or of rows (default: 2000, a random sample).
     method : {"tsne", "pca"}, optional
@@ -286,7 +286,7 @@ def plot(
     Raises
     ------
     UsageError
-        An option is not one for this kind of file, or the suffix of `output` is another.
+        An option does not apply to this kind of file, or the suffix of `output` is not supported.
     DcmeError
         matplotlib or openTSNE is not installed.
 
@@ -310,7 +310,7 @@ def plot(
     for option, value in given.items():
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
-            raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
+            raise UsageError(f"--{flag}={shown}: is not an option for {kind}")
     if kind == "logs":
         figure = draw_curves(paths, **given)
     elif kind == "measures":
@@ -325,12 +325,12 @@ def plot(
 
 
 def _kind_of(paths: Sequence[str]) -> str:
-    """Return what files are; several files must be logs.
+    """Return the kind of the files; several files must be logs.
 
     Raises
     ------
     UsageError
-        There are several files, and not all are logs.
+        There are several files, but not all are logs.
     """
     for path in paths:
         if is_stream(path):
@@ -342,5 +342,5 @@ def _kind_of(paths: Sequence[str]) -> str:
         return "measures"
     if len(paths) > 1:
         other = paths[logs.index(False)]
-        raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
+        raise UsageError(f"{other}: is not a --log-json log; give other files one at a time")
     return "rows" if is_vectors(paths[0]) else "word vectors"

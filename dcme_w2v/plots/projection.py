@@ -1,4 +1,4 @@
-"""Rows as points in a plane: by t-SNE, or their first two principal components."""
+"""Project rows to a plane, by t-SNE or their first two principal components."""
 
 import contextlib
 import warnings
@@ -15,15 +15,15 @@ from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # that t-SNE starts from
+DIMENSIONS = 50  # principal components that t-SNE starts from
 PERPLEXITY = 30.0
-_A_THREAD = 1000  # rows, below which a further thread costs more than it saves
+_A_THREAD = 1000  # rows per thread; with fewer, a thread costs more than it saves
 _EARLY, _LATE = 250, 500  # iterations with and without exaggeration
 ITERATIONS = _EARLY + _LATE
 
 
 def check_method(method: str) -> None:
-    """Raise `UsageError` if there is no such method of projection."""
+    """Raise `UsageError` if there is no such projection method."""
     if method not in METHODS:
         raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
 
@@ -31,16 +31,16 @@ def check_method(method: str) -> None:
 def plane(
     rows: csr_matrix | Array, method: str, seed: int, progress: Progress = lambda done: None
 ) -> F64:
-    """Return a point for each row, shape (n, 2).
+    """Project each row to a point, shape (n, 2).
 
     Parameters
     ----------
     rows : csr_matrix or ndarray, shape (n, d)
     method : {"tsne", "pca"}
-        t-SNE from the first 50 principal components, or the first two of these.
+        t-SNE of the first 50 principal components, or only the first two components.
     seed : int
     progress : callable
-        Called with the number of iterations of t-SNE done.
+        Called with the number of t-SNE iterations done.
     """
     check_method(method)
     width = DIMENSIONS if method == "tsne" else 2
@@ -55,7 +55,7 @@ def tsne(
     seed: int,
     progress: Progress = lambda done: None,
 ) -> F64:
-    """Return points in a plane that keep the nearest neighbors of rows together.
+    """Return points in a plane, where nearest neighbors among the rows stay close.
 
     Parameters
     ----------

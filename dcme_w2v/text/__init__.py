@@ -1,1 +1,1 @@
-"""Reading text: files, vocabularies, token ids."""
+"""Convert text to token IDs: reading, tokenizing, counting, vocabularies, phrases."""

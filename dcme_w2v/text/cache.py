@@ -1,6 +1,6 @@
 """The id cache: an unnamed temporary file of four bytes per token.
 
-The file is unlinked when it is created, so that it is removed however the process ends.
+The file is unlinked when it is created, so that it disappears however the process ends.
 """
 
 import errno
@@ -16,23 +16,23 @@ from dcme_w2v.files.atomic import LIMITED, temporary_folder
 from dcme_w2v.numeric.arrays import U32
 
 ID_BYTES = 4
-PIECE = 1 << 20  # ids that are read at once
-LAST = np.uint32(core.LAST)  # in an id: the last word of its line
-NUMBER = np.uint32(core.LAST - 1)  # the word alone
+PIECE = 1 << 20  # IDs that are read at once
+LAST = np.uint32(core.LAST)  # bit of an ID: the last word of its line
+NUMBER = np.uint32(core.LAST - 1)  # bits of an ID: the word
 
 
 REMEDY = "set TMPDIR to another folder"
 
 
 class IdCache:
-    """Ids that are written in blocks, rewritten in place, then memory-mapped for reading.
+    """IDs that are written in blocks, rewritten in place, then memory-mapped for reading.
 
-    The file has no name, in the system's folder for temporary files.
+    They are in an unnamed file in the system's folder for temporary files.
 
     Parameters
     ----------
     name : str
-        What an error calls the file.
+        Name of the file in error messages.
     """
 
     def __init__(self, name: str = "the id cache") -> None:
@@ -72,7 +72,7 @@ class IdCache:
         return ids
 
     def pieces(self) -> Iterator[U32]:
-        """Yield all ids, some at a time; those that have been yielded may be overwritten."""
+        """Yield all IDs in pieces; IDs that were yielded may then be overwritten."""
         for first in range(0, length := self.length, PIECE):
             yield self.read(first, min(PIECE, length - first))
 
@@ -87,8 +87,8 @@ class IdCache:
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 raise OutOfMemoryError(
-                    f"{self._name} of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped: raise "
-                    "the limit of addresses (ulimit -v); it takes no memory that others need"
+                    f"{self._name} of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped; raise "
+                    "the address-space limit (ulimit -v); the mapping itself takes no memory"
                 ) from error
             raise self._failure("mapped", error) from error
         self.close()

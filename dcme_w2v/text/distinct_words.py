@@ -1,9 +1,9 @@
-"""The distinct words of a corpus, counted in limited memory.
+"""Count the distinct words of a corpus in bounded memory.
 
-The words of each block come in a table of its own, in the order of the corpus, so that words are
-in the order of their first appearance: the result does not depend on the number of threads. If
+Each block has a word table of its own. The tables are merged in corpus order, so that words are in
+the order of their first appearance, whatever the number of threads. If
 memory is too small for all words, the rarest are dropped, by the rule of lossy counting (Manku and
-Motwani 2002): what a word may have lost while it was not in the table is known for each word.
+Motwani 2002): each word has a bound of the count that it lost while it was not in the table.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ from dcme_w2v._core import text as core
 from dcme_w2v.files.space import memory_limit, require_memory
 from dcme_w2v.numeric.arrays import I64, U32
 
-# Beyond the first share of memory, words are dropped if the counted ones take the second.
+# Shares of memory: above the first, words are dropped if the counted words take the second.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
-SELECTION_BYTES = 28  # of a distinct word: its count, what it lost, its id, and in which order
+SELECTION_BYTES = 28  # per distinct word: its count, lost count, ID and position
 
 
 class DistinctWords:
-    """The words of all blocks so far.
+    """The distinct words of all blocks so far.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ class DistinctWords:
     Attributes
     ----------
     table : core.Table
-        The words in the order of their first appearance, known words first. With `only_known`, ids
-        of other words are not lasting.
+        The words in the order of their first appearance, known words first. With `only_known`, the
+        IDs of other words do not last.
     below : int
         Words that occur more often than this were not dropped.
     replaced, skipped : int
         Tokens that are not UTF-8, replaced by U+FFFD or skipped.
     most_bytes : int
-        Memory of the tables when it was largest.
+        Largest memory of the tables.
     dropped : int
         Number of words that were dropped; a word may have been dropped more than once.
     """
@@ -50,15 +50,17 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = 0
         self._errors, self._may_drop, self._only_known = errors, may_drop, only_known
-        self._lost = np.zeros(self.known, dtype=np.int64)  # by id, at most; later words: `below`
+        self._lost = np.zeros(
+            self.known, dtype=np.int64
+        )  # upper bounds by ID; `below` for later words
         self._most = self._blocks = self._full = 0
 
     def __len__(self) -> int:
-        """Return one more than the highest id that a word has had."""
+        """Return one more than the highest ID that any word has had."""
         return max(self._most, len(self.table))
 
     def merge(self, table: core.Table) -> U32:
-        """Add the words of a block; return the id of each, or `core.NONE` if it is skipped."""
+        """Add the words of a block; return each word's ID, or `core.NONE` if it is skipped."""
         self._require(table)
         ids = np.empty(len(table), dtype=np.uint32)
         replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
@@ -68,9 +70,9 @@ class DistinctWords:
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Drop words, or raise, if memory is too small for a block's words.
+        """Drop words if memory is too small for a block's words, or raise if none may be dropped.
 
-        The first block never raises.
+        Never raises for the first block.
         """
         limit, block = memory_limit() or np.inf, table.bytes(0)
         needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
@@ -88,7 +90,7 @@ class DistinctWords:
             )
 
     def _highest(self) -> I64:
-        """Return the highest count that each word may have."""
+        """Return an upper bound of each word's count."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 
@@ -109,9 +111,9 @@ class DistinctWords:
         core.release_freed()
 
     def candidates(self, least: int) -> core.Table:
-        """Return the words that may occur so often, and known ones, with counts of zero.
+        """Return a table, with zero counts, of the known words and those that may occur so often.
 
-        At most half of the words are returned that memory was too small for.
+        It has at most half as many words as memory was too small for.
         """
         often = self._highest() >= max(least, self.below + 1)
         if 2 * np.count_nonzero(often[self.known :]) > self._full:

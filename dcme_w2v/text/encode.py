@@ -1,4 +1,4 @@
-"""Encoding of a corpus as word ids: the text is read once, counted, and stored as token ids."""
+"""Encode a corpus as word IDs: the text is read once, counted, and stored as token IDs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .split import HeldOutLines, compact
 
 @dataclass
 class CountedCorpus:
-    """The counts of one pass over a corpus.
+    """The counts from one pass over a corpus.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class CountedCorpus:
     seconds : float
         Wall time.
     counting_bytes : int
-        Memory of the distinct words when it was largest.
+        Largest memory of the distinct words.
     """
 
     vocabulary: Vocabulary
@@ -60,7 +60,7 @@ class CountedCorpus:
 
 @dataclass
 class EncodedCorpus(CountedCorpus):
-    """A corpus as word ids, in a temporary file that is removed with the object.
+    """A corpus as word IDs, in a temporary file that is removed with the object.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
@@ -77,9 +77,9 @@ class EncodedCorpus(CountedCorpus):
         The held-out lines, encoded as `ids`. Their tokens are not counted, so that words that are
         frequent only there are not in the vocabulary.
     held_out_tokens : int
-        Held-out tokens and lines, including out-of-vocabulary tokens.
+        Number of held-out tokens, including out-of-vocabulary ones.
     unk_tokens : int
-        Tokens, included in `ids`, of words that are not in the vocabulary and became one word.
+        Number of out-of-vocabulary tokens that became the word `unk`; they are included in `ids`.
     """
 
     ids: U32
@@ -90,7 +90,7 @@ class EncodedCorpus(CountedCorpus):
     unk_tokens: int = 0
 
     def close(self) -> None:
-        """Release the disk space once `ids` is no longer referenced."""
+        """Release the disk space as soon as `ids` is no longer referenced."""
         self.ids = np.zeros(0, dtype=np.uint32)
 
     def __enter__(self) -> EncodedCorpus:
@@ -142,20 +142,20 @@ def count(
 def tally(
     corpus: Corpus, options: VocabularyOptions, known: Words | None = None
 ) -> tuple[core.Table, dict[str, Any]]:
-    """Count all words of a part of a corpus, or known ones.
+    """Count all words, or only known words, in a part of a corpus.
 
     Parameters
     ----------
     known : Words, optional
-        The words that are counted, the first in the table.
+        The only words that are counted; they come first in the table.
 
     Returns
     -------
     table : core.Table
         The words in the order of their first appearance.
     figures : dict
-        The fields of `CountedCorpus` without the vocabulary, and "below": words that do not occur
-        more often than this may be missing, and other counts may be too low by it.
+        The fields of `CountedCorpus` without the vocabulary, and "below": words with counts up to
+        this number may be missing, and other counts may be too low by up to this number.
     """
     started = time.perf_counter()
     given = None if known is None else InitialWords(known, None, adds=False)
@@ -184,10 +184,10 @@ def encode(
         See `count`; the corpus may also be an iterable of sentences, or ranges of files.
     vocabulary : Vocabulary or InitialWords, optional
         The vocabulary, pruned by `options` (default: counted from the corpus); or `InitialWords`,
-        which are kept, with or without the words of the corpus.
+        which are kept, with or without further words of the corpus.
     unk : str, optional
-        Word that all tokens that are not in the vocabulary become. If there are none, it is not
-        added to the vocabulary.
+        Word that replaces all out-of-vocabulary tokens. It is added to the vocabulary only if there
+        are any.
     holdout : HeldOutLines, optional
         Lines to hold out, which are not counted.
 
@@ -210,7 +210,7 @@ def encode(
             reporter,
             cache=cache,
             given=given,
-            may_drop=unk is None,  # which all other words become
+            may_drop=unk is None,  # all other words become `unk`
             is_looked_at=not isinstance(corpus, Corpus),
         )
         reading.run(holdout)
@@ -221,7 +221,7 @@ def encode(
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
-        others = len(words) + 1 - len(kept.ranks)  # which were dropped, and what is skipped
+        others = len(words) + 1 - len(kept.ranks)  # dropped words, and one for skipped tokens
         ranks = np.append(kept.ranks, np.full(others, core.NONE, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
         figures = reading.figures(counts, len(split["ids"]), started)
@@ -246,8 +246,8 @@ def _open(
 ) -> Corpus | Sentences:
     if options.sentences == "paragraphs" and (options.text_column or isinstance(corpus, Sentences)):
         raise UsageError(
-            "--sentences=paragraphs: is for files of text; a text of a column or of a list is one "
-            "sentence by --sentences=whole"
+            "--sentences=paragraphs: is available for text files only; for columns and lists, use "
+            "--sentences=whole, by which each text is one sentence"
         )
     if isinstance(corpus, Sentences):
         corpus.is_whole = options.sentences == "whole"
@@ -281,7 +281,7 @@ def _empty_vocabulary(
 
 
 def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
-    """Return the error message of a corpus whose vocabulary would be empty."""
+    """Return the error message for a corpus whose vocabulary would be empty."""
     return (
         f"none of the {types} distinct words ({tokens} tokens) occurs at least "
         f"{options.min_count} times; lower --min-count"

@@ -1,24 +1,24 @@
-"""Declares the options of phrases."""
+"""Declares the options for finding phrases."""
 
 from dataclasses import dataclass
 
 from dcme_w2v.declarations import Checked, option, options_in
 from dcme_w2v.options import VocabularyOptions
 
-READING = [  # besides those below
+READING = [  # options for reading text, besides those below
     one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
 ]
 
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Which pairs of words are joined to phrases."""
+    """Which pairs of words are joined into phrases."""
 
     group = "Model"
 
     passes: int = option(
         1,
-        "number of passes: two give phrases of up to four words",
+        "number of passes; two passes give phrases of up to four words",
         minimum=1,
         maximum=9,
         unless=("read_table",),
@@ -44,16 +44,16 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        "words that may be inside of a phrase, as of in university_of_california, but not at its "
-        "ends: english, or a file of words",
+        "words that may occur within a phrase but not at its ends, such as of in "
+        "university_of_california: english, or a file of words",
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),
     )
     memory: float = option(
         1.0,
-        "memory for the counts of pairs in GB; if they need more, the text is read several times, "
-        "with the same result",
+        "memory for pair counts in GB; if they need more, the text is read several times, with "
+        "the same result",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

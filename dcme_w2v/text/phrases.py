@@ -1,7 +1,7 @@
-"""Phrases: pairs of words that occur together more often than by chance are joined to one word.
+"""Phrases: join pairs of words that occur together more often than by chance into one word.
 
-The text is read once, as word ids (`dcme_w2v.text.encode`); each pass joins pairs in the result of
-the previous passes, piece by piece, so that memory holds words and pairs but not the text.
+The text is read once, as word IDs (`dcme_w2v.text.encode`). Each pass joins pairs in the result of
+the previous passes, piece by piece, so that words and pairs are in memory but the text is not.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .encode import encode
 from .options import READING, PhraseOptions
 from .select_vocabulary import ids_of, starting_table
 
-MAX_CONNECTORS = core.ROLE_SIDE - 1  # distinct connectors
-RUN = core.RUN_MAX  # connectors between two words
+MAX_CONNECTORS = core.ROLE_SIDE - 1  # maximum number of distinct connectors
+RUN = core.RUN_MAX  # maximum number of connectors between two words
 
 LISTS = {
     "english": (
@@ -48,7 +48,7 @@ LISTS = {
 
 
 def connector_words(given: str | None) -> tuple[bytes, ...]:
-    """Return the words of a list or a file of words separated by whitespace.
+    """Return the connectors named by a list, or read from a file of words.
 
     Raises
     ------
@@ -68,10 +68,10 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         text.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{given}: byte {error.start} is not UTF-8: give a file of words"
+            f"{given}: byte {error.start} is not UTF-8; give a file of words"
         ) from None
     if b"\0" in text:
-        raise FormatError(f"{given}: has NUL bytes: give a file of words")
+        raise FormatError(f"{given}: has NUL bytes; give a file of words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(f"{given}: has no words; give connectors separated by whitespace")
@@ -83,7 +83,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
 
 
 class Phrase(NamedTuple):
-    """A pair of words, its count, its score, and the connectors between the words."""
+    """A pair of words, the connectors between them, and the pair's count and score."""
 
     left: str
     right: str
@@ -99,19 +99,19 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """The phrases of each pass.
+    """The phrases found in each pass.
 
     Attributes
     ----------
     passes : tuple of tuple of Phrase
     lines, tokens, joined : int
-        Number of lines and tokens of the text, and of tokens that joining has removed. These and
-        the rest are of `phrases`, not of a table in a file.
+        Number of lines and tokens in the text, and how many tokens joining removed. These and the
+        following attributes are set by `phrases`, not read from a file.
     reads : tuple of int
-        How many times each pass has read the text to count its pairs in `PhraseOptions.memory`;
-        zero with a given table.
+        How many times each pass read the text to count pairs within `PhraseOptions.memory`; zero if
+        a table was given.
     options : PhraseOptions
-        Which pairs were joined, unless a table was given.
+        The options that determined the pairs, unless a table was given.
     """
 
     passes: tuple[tuple[Phrase, ...], ...]
@@ -136,7 +136,7 @@ class PhraseTable:
         Raises
         ------
         FormatError
-            A line is not a phrase; the message has file and line.
+            A line is not a phrase; the message names file and line.
         CorpusError
             The file cannot be read.
         """
@@ -159,7 +159,7 @@ class PhraseTable:
 
 
 def _parsed(line: bytes) -> tuple[int, Phrase]:
-    """Return pass and phrase of a line; ValueError names the fault."""
+    """Parse a line into its pass and phrase; the ValueError names the fault."""
     turn, left, right, seen, score, *more = line.decode().split("\t")
     if len(more) > 1:
         raise ValueError("more than six columns")
@@ -176,28 +176,28 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
 def count_pairs(
     text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
 ) -> tuple[U32, U32, U32, I64, int]:
-    """Count the pairs of a text within lines, in a table of bounded size.
+    """Count the pairs within the lines of a text, in a table of bounded size.
 
-    Where the table is full, the pairs with a one in one more bit of their hashes are dropped, to be
-    counted when the text is read again. So the counts are exact for any size.
+    When the table is full, half of the pairs, chosen by a bit of their hash, are dropped, to be
+    counted when the text is read again. The counts are therefore exact for any size.
 
     Parameters
     ----------
     text : callable
-        Returns the pieces of the text, each time from the start.
+        Returns an iterator over the pieces of the text, each time from the start.
     roles : ndarray of uint8
-        By word id: 255 for words of pairs, the number of a connector, otherwise 0.
+        By word ID: 255 for a word that can be in pairs, the number of a connector, otherwise 0.
     least : int
-        Pairs that occur less often are not returned.
+        Minimum count of the pairs that are returned.
     size : int
-        Bytes for the table.
+        Size of the table in bytes.
 
     Returns
     -------
     left, right : ndarray of uint32, shape (n,)
         Word ids.
     runs : ndarray of uint32, shape (n,)
-        The connectors between them, the numbers of up to `RUN` connectors as bytes.
+        The connectors between the words: the numbers of up to `RUN` connectors, one per byte.
     counts : ndarray of int64, shape (n,)
     reads : int
         How many times the text was read.
@@ -210,7 +210,7 @@ def count_pairs(
             table.count(ids, roles)
         waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
         parts.append(table.counted(least))
-        del table  # before the next one is made
+        del table  # free it before the next one is allocated
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
     return left[order], right[order], runs[order], counts[order], len(parts)
@@ -230,17 +230,18 @@ def phrases(
     progress: ProgressLike = False,
     **options: Any,
 ) -> PhraseTable:
-    r"""Write a corpus with its phrases joined: ``new york`` as ``new_york``.
+    r"""Write a corpus with its phrases joined, such as ``new york`` to ``new_york``.
 
-    Pairs are joined from left to right, never across the end of a line; a word is in one pair of a
-    pass. Up to three connectors between two words are part of a pair; they are at neither end.
+    Pairs are joined from left to right, never across the end of a line, and each pass joins a word
+    to at most one other. Up to three connectors may stand between the two words of a pair.
 
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
         As in `dcme_w2v.train`.
     output : path
-        One line for each line with a token, tokens separated by a space; ``-`` is standard output.
+        Has a line for each input line with a token; tokens are separated by a space. ``-`` is
+        standard output.
     read_table : PhraseTable or path, optional
         The phrases to join, instead of those found in the text.
     save_table : path, optional
@@ -248,15 +249,15 @@ def phrases(
     threads : int, optional
         Number of workers that read (default: the CPUs that this process may use).
     progress : bool or callable
-        As in `train`; the stages are each time that the text is read.
+        As in `train`; each time that the text is read is a stage.
     **options
         The fields of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
-        ``connectors``, ``memory``), and the fields of `VocabularyOptions` on how files are read.
+        ``connectors``, ``memory``), and the `VocabularyOptions` for reading files.
 
     Returns
     -------
     PhraseTable
-        The phrases, and the figures of the text.
+        The phrases and the statistics of the text.
 
     Raises
     ------
@@ -314,7 +315,7 @@ def _joined(
     reporter: Reporter,
     **reading: Any,
 ) -> PhraseTable:
-    """Join the phrases pass by pass, and write the text."""
+    """Join phrases pass by pass, then write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
     how = dataclasses.replace(text, min_count=1, max_vocab=None)
     with encode(corpus, how, reporter=reporter, **reading) as encoded:
@@ -336,7 +337,7 @@ def _joined(
 
 
 class _Text:
-    """Encoded text with the pairs joined so far."""
+    """Encoded text, with the pairs joined so far."""
 
     def __init__(
         self,
@@ -347,13 +348,13 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None: the text has changed
+        self._counts: I64 | None = counts  # None if the text has changed
         self._passes: list[tuple[Any, ...]] = []  # pairs, joined words, and roles
         self._table = starting_table(words)
-        self.reads = 0  # in the last pass
+        self.reads = 0  # number of reads in the last pass
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
-        """Yield the ids of the text with phrases joined."""
+        """Yield the IDs of the text with phrases joined."""
         pieces = self._stored(stage)
         for *pairs, roles in self._passes:
             pieces = self._joined(pieces, pairs, roles)
@@ -386,7 +387,7 @@ class _Text:
         return self._counts
 
     def phrases(self, options: PhraseOptions, connectors: Sequence[bytes]) -> tuple[Phrase, ...]:
-        """Find the phrases of the current text, by descending score."""
+        """Return the phrases of the current text, by descending score."""
         counts = self.counts()
         roles = np.where(counts >= options.min_count, core.ROLE_SIDE, 0).astype(np.uint8)
         known = self._numbers(connectors)
@@ -417,7 +418,7 @@ class _Text:
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
-                f"the table has {len(connectors)} connectors; at most {MAX_CONNECTORS} can be read"
+                f"the table has {len(connectors)} connectors; {MAX_CONNECTORS} are supported"
             )
         numbered = {word: number for number, word in enumerate(connectors, 1)}
         runs = [
@@ -432,13 +433,15 @@ class _Text:
         roles[left] = roles[right] = core.ROLE_SIDE
         if roles[between].any():
             word = connectors[int(np.flatnonzero(roles[between])[0])]
-            raise FormatError(f"the table has {word!r} as a connector and as a side of a phrase")
+            raise FormatError(
+                f"the table has {word!r} both as a connector and as a side of a phrase"
+            )
         roles[between] = np.arange(1, 1 + len(connectors))
         self._passes.append((left, right, np.array(runs, dtype=np.uint32), joined, roles))
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:
-        """Return the ids of words; new words get new ids."""
+        """Return the IDs of words; new words get new IDs."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
@@ -461,10 +464,10 @@ def score(
     together: I64,
     tokens: int,
 ) -> F64:
-    """Return the scores of pairs from the counts of words and pairs, shape (n,).
+    """Compute the scores of pairs from word and pair counts, shape (n,).
 
-    A score is Mikolov et al. 2013 (Distributed representations of words and phrases), equation (6),
-    times the tokens of the text, as word2phrase has it; or the normalized pointwise mutual
+    A score is equation (6) of Mikolov et al. 2013 (Distributed representations of words and
+    phrases) times the number of tokens, as in word2phrase; or the normalized pointwise mutual
     information of Bouma 2009, from -1 to 1.
     """
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))

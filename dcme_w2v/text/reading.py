@@ -1,6 +1,6 @@
-"""One pass over a corpus: the text is read, tokenized, counted, and stored as provisional ids.
+"""One pass over a corpus: text is read, tokenized, counted, and stored as provisional IDs.
 
-The main thread reads and decompresses; each worker encodes a block by a hash table of its words.
+The main thread reads and decompresses; workers encode blocks, each by a hash table of its words.
 The main thread merges these tables in the order of the blocks (`DistinctWords`).
 """
 
@@ -32,15 +32,15 @@ from .select_vocabulary import Given, InitialWords, starting_table
 from .split import HeldOutLines, held_out_counts
 from .tokenizer import Tokenizer
 
-# Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
+# Sentence-final punctuation with closing quotes and brackets, then a space (none in ideographs).
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # no blank line follows
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end that no blank line follows
 
 
 class Encoded(NamedTuple):
-    """The tokens of a block: its words, the ids in this table, and where lines end."""
+    """An encoded block: the table of its words, their IDs in this table, and the line ends."""
 
     table: core.Table
     ids: U32 | None
@@ -51,7 +51,7 @@ class Encoded(NamedTuple):
 
 
 class Reading:
-    """One pass over a corpus: workers encode blocks, whose ids are cached in order."""
+    """One pass over a corpus: workers encode blocks, and their IDs are cached in order."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Reading:
         errors = ENCODING_ERRORS.index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # to warn of text that is not plain
+        self._is_looked_at = is_looked_at  # warn about text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
@@ -76,16 +76,16 @@ class Reading:
             DistinctWords, errors, may_drop=may_drop and not corpus.is_read_once
         )
         self.words = self._of_table(starting_table(given), only_known=not adds)
-        self._buffers: list[U32] = []  # for the ids of a block
-        self._tables: list[core.Table] = []  # that are cleared
-        self.held_out: I64 | None = None  # counts, by id
+        self._buffers: list[U32] = []  # for the IDs of a block
+        self._tables: list[core.Table] = []  # empty, for reuse
+        self.held_out: I64 | None = None  # counts by ID
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
-        """Count the words, and store their ids if there is a cache.
+        """Count the words, and store their IDs if there is a cache.
 
-        If memory was too small for all of them, the corpus is read again, and the words that may
-        occur often enough are counted, so that their counts are exact.
+        If memory was too small for all words, the corpus is read again to count exactly the words
+        that may occur often enough.
         """
         self.read()
         if self.words.below:
@@ -122,13 +122,15 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # free the blocks, or their memory adds to the next step's
+        core.release_freed()  # return the blocks' memory before the next step needs its own
         self._is_looked_at = False
         if not self.tokens:
-            raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
+            raise CorpusError(
+                f"{', '.join(self.corpus.paths[:3])}: has no tokens; give a file with text"
+            )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
-        """Encode a block with the ids of a table of its own; runs in a worker."""
+        """Encode a block by a word table of its own; runs in a worker."""
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
@@ -140,16 +142,16 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        if text is not block.text:  # positions before tokenizing
+        if text is not block.text:  # convert to positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         return Encoded(table, ids, tokens, newlines, newline_first, bad)
 
     def _buffer(self, size: int) -> U32:
-        """Return memory for so many ids, which `_finish` takes back."""
+        """Return memory for `size` IDs, which `_finish` takes back."""
         try:
             kept = self._buffers.pop()
-        except IndexError:  # also where another worker was first
+        except IndexError:  # perhaps because another worker was first
             kept = np.empty(0, dtype=np.uint32)
         if len(kept) >= size:
             return kept
@@ -179,18 +181,18 @@ class Reading:
             where += f" (line {line})"
         marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         if block.offset == 0 and bytes(block.text[:2]) in marks:
-            return f"{where} is of UTF-16; convert the file, as iconv -f UTF-16 -t UTF-8"
+            return f"{where} is UTF-16; convert the file, as by iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
-            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text"
+            return f"{where} is NUL, so the file is binary or UTF-16; give UTF-8 text"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens of held-out lines, which `counts` subtracts."""
+        """Count the tokens in held-out lines, which `counts` subtracts."""
         self.held_out = held_out_counts(cache, len(self.words), lines)
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
-                f"no line was held out of {', '.join(self.corpus.paths[:3])}: give a larger share, "
+                f"no line of {', '.join(self.corpus.paths[:3])} was held out; give a larger share, "
                 "or a file of its own, to --holdout"
             )
 
@@ -203,7 +205,7 @@ class Reading:
         return counts
 
     def types(self, counts: I64) -> int:
-        """Return the number of distinct words; `counts` as from the method of this name."""
+        """Return the number of distinct words; `counts` are those of the method `counts`."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
@@ -222,16 +224,16 @@ class Reading:
 
 
 def dropped_line(least: int) -> str:
-    """Return the warning that words were dropped."""
+    """Return the warning about dropped words."""
     return (
-        f"memory is too small for all distinct words: those that occur fewer than {least:,} "
-        f"times are left out, as by --min-count {least}; to keep them, count parts of the "
-        "corpus with dcme-w2v vocab, and merge them"
+        f"memory is too small for all distinct words, so words that occur fewer than {least:,} "
+        f"times were dropped, as by --min-count {least}; to keep them, count parts of the "
+        "corpus with dcme-w2v vocab, then merge the counts"
     )
 
 
 def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first NUL, or byte that is not UTF-8."""
+    """Return the position of the first byte that is NUL or not UTF-8."""
     found = [text.find(b"\0")]
     try:
         text.decode()

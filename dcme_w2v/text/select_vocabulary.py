@@ -1,4 +1,4 @@
-"""Which words of a counted corpus are kept: by their counts, or because they are given."""
+"""Select which words of a counted corpus to keep: frequent words and given words."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from dcme_w2v.options import VocabularyOptions
 
 @dataclass(frozen=True)
 class InitialWords:
-    """Words that are kept whatever their count in the corpus, and whether others are added.
+    """Words that are kept whatever their count in the corpus.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class InitialWords:
         Their counts in earlier text, which are added to those in the corpus. Without them, a word
         that is not in the corpus counts as one.
     adds : bool
-        Whether the words of the corpus that occur often enough are kept, too.
+        Whether other words that occur often enough in the corpus are kept, too.
     """
 
     words: Words
@@ -34,17 +34,17 @@ Given = Vocabulary | InitialWords | None
 
 @dataclass(frozen=True)
 class Kept:
-    """The words that are kept.
+    """The selected words, and how the words of the corpus map to them.
 
     Attributes
     ----------
     vocabulary : Vocabulary
     ranks : ndarray of uint32
-        The id of each word of the corpus, or `core.NONE`.
+        For each word of the corpus, its ID in the vocabulary or `core.NONE`.
     counts : ndarray of int64, shape (len(vocabulary),)
         Counts in the corpus.
     rare : int
-        Tokens of words that are not kept and became the word of `unk`.
+        Number of tokens whose words are not kept and that became `unk`.
     """
 
     vocabulary: Vocabulary
@@ -54,7 +54,7 @@ class Kept:
 
 
 def starting_table(given: Words | InitialWords | None) -> core.Table:
-    """Return a table that begins with the given words, with counts of zero."""
+    """Return a table that contains the given words, with zero counts."""
     table = core.Table()
     words = given.words if isinstance(given, InitialWords) else given
     if words is not None:
@@ -63,7 +63,7 @@ def starting_table(given: Words | InitialWords | None) -> core.Table:
 
 
 def ids_of(table: core.Table, words: Words) -> U32:
-    """Return the ids of distinct words in a table, to which new words are added."""
+    """Return the IDs of distinct words in a table, after adding new words to it."""
     numbers = np.zeros(len(words), dtype=np.uint32)
     table.merge(starting_table(words), 0, len(words), 0, numbers)
     return numbers
@@ -76,7 +76,7 @@ def select_vocabulary(
     options: VocabularyOptions,
     unk: int | None = None,
 ) -> Kept | None:
-    """Return the words that are kept, None if there are none.
+    """Return the words that are kept; None if there are none.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def select_vocabulary(
     options : VocabularyOptions
         Applies to words that are not given; `max_vocab` includes given ones.
     unk : int, optional
-        The id of the word that all tokens of other words become; not kept if there are none.
+        The ID of the word that replaces all other words; not kept if there are no others.
     """
     chosen, weights = _chosen(given, counts, options)
     is_kept = np.zeros(len(counts), dtype=bool)
@@ -99,7 +99,7 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        if not (isinstance(given, Vocabulary) and is_kept[unk]):  # whose counts are given, too
+        if not (isinstance(given, Vocabulary) and is_kept[unk]):  # its count is given, too
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)
     if not len(chosen):
@@ -115,7 +115,7 @@ def select_vocabulary(
 
 
 def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64, I64]:
-    """Return the ids of the words that are kept, and the counts of the vocabulary by id."""
+    """Return the IDs of the words that are kept, and the vocabulary's counts by ID."""
     if given is None:
         return frequent(counts, options), counts
     weights = counts.copy()
@@ -136,7 +136,7 @@ def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64,
 
 
 def frequent(counts: I64, options: VocabularyOptions) -> I64:
-    """Return the words that occur often enough, most frequent first; ties keep their order."""
+    """Return the IDs of sufficiently frequent words, in descending order; ties keep theirs."""
     found = np.flatnonzero(counts >= options.min_count)
     order = np.argsort(-counts[found], kind="stable")
     return np.asarray(found[order][: options.max_vocab])

@@ -1,7 +1,7 @@
-"""The id cache without the held-out lines of a corpus, which are scored and not trained on.
+"""Hold out lines of a corpus, which are scored but not trained on, from the ID cache.
 
-A line is chosen by the seed and its number among the lines with tokens, so that the choice does not
-depend on the number of threads or on block boundaries.
+A line is chosen from the seed and the line's number among the lines with tokens, so that the choice
+does not depend on the number of threads or on block boundaries.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from .cache import LAST, NUMBER, IdCache
 
 @dataclass(frozen=True)
 class HeldOutLines:
-    """The choice of lines, each with this probability, independently.
+    """Chooses each line independently with a given probability.
 
     Attributes
     ----------
@@ -44,14 +44,14 @@ class HeldOutLines:
 
 
 class Choice:
-    """Finds the provisional ids of held-out lines in a stream of blocks."""
+    """Finds the provisional IDs of held-out lines in a stream of blocks."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
         self._line = 0  # number of the current line
 
     def mask(self, ids: U32) -> Bools:
-        """Return which of the next ids are held out."""
+        """Return which of the next IDs are held out."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
@@ -61,7 +61,7 @@ class Choice:
 
 
 def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
-    """Return the counts of words in held-out lines."""
+    """Count the words in held-out lines."""
     counts, choice = np.zeros(words, dtype=np.int64), Choice(lines)
     for ids in cache.pieces():
         counts += np.bincount(ids[choice.mask(ids)] & NUMBER, minlength=words)
@@ -69,7 +69,7 @@ def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
 
 
 def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
-    """Renumber and compact the cache of some lines in place; return fields of `EncodedCorpus`."""
+    """Renumber and compact the cache in place; return fields of `EncodedCorpus`."""
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [np.empty(0, dtype=np.uint32)]
@@ -92,13 +92,15 @@ def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None
 
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
-    """Raise, before any work, if the file of --holdout is not there or is trained on, too."""
-    with without_warnings():  # the reader of the corpus reports them
+    """Raise, before any work, if the --holdout file is missing or part of the corpus."""
+    with without_warnings():  # the corpus reader reports the warnings
         held, trained = (list(map(str, expand(one))) if one else [] for one in ([holdout], corpus))
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):
-            raise UsageError(f"--holdout={path}: is part of the corpus, too; remove it there")
+            raise UsageError(
+                f"--holdout={path}: is also part of the corpus; remove it from the corpus"
+            )
 
 
 def _are_files(*paths: str) -> bool:

@@ -1,4 +1,4 @@
-"""Documents as word ids, in batches."""
+"""Encode documents as word IDs, in batches."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -20,25 +20,25 @@ BATCH_DOCUMENTS = 256
 BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-NEW_WORDS = 1 << 20  # the table is reset above this number of words
+NEW_WORDS = 1 << 20  # the table is reset above this number of new words
 
 
 class AnyTokenizer(Protocol):
-    """See `dcme_w2v.text.tokenizer.Tokenizer`."""
+    """The interface of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Return tokens separated by spaces, line by line, and the first bad byte or -1."""
+        """Return tokens separated by spaces, line by line, and the offset of a bad byte or -1."""
 
 
 class Batch(NamedTuple):
-    """A batch of documents as word ids.
+    """A batch of documents as word IDs.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n + 1,)
         Document i is at starts[i] .. starts[i + 1] - 1.
     ids : ndarray of uint32
-        Word ids; out-of-vocabulary words have ids of at least the vocabulary size.
+        Word IDs; those of out-of-vocabulary words are at least the vocabulary size.
     """
 
     starts: I64
@@ -49,22 +49,22 @@ class Batch(NamedTuple):
 
 
 class Numbering:
-    """Encodes texts as word ids; threads take turns.
+    """Encodes texts as word IDs; threads take turns.
 
     Parameters
     ----------
     words : Words
         The vocabulary.
     forget : int or None
-        Remove out-of-vocabulary words, which also get ids, when there are more than this; None:
-        never.
+        Out-of-vocabulary words, which also get IDs, are removed when there are more than this;
+        None keeps them.
     tokenizer : optional
         How texts are split (default: at whitespace).
 
     Attributes
     ----------
     lock : RLock
-        Held while a text is encoded; hold it as long as ids of out-of-vocabulary words are used.
+        Held while a text is encoded; hold it while IDs of out-of-vocabulary words are in use.
     """
 
     def __init__(
@@ -84,23 +84,23 @@ class Numbering:
 
     @property
     def known(self) -> int:
-        """Number of words that have an id."""
+        """Number of words that have an ID."""
         return len(self._table)
 
     def words_of(self, ids: I64) -> Words:
-        """Return the words of ids."""
+        """Return the words that have these IDs."""
         return Words(*self._table.words(ids))
 
     def batches(self, texts: Iterable[Text]) -> Iterator[Batch]:
-        """Encode texts of valid UTF-8, a few hundred at a time."""
+        """Encode texts, which are valid UTF-8, in batches of a few hundred."""
         return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
     def batch(self, texts: list[Text]) -> Batch:
-        """Encode a list of texts, all or none of which are `Tokenized`."""
+        """Encode a list of texts; either all of them are `Tokenized`, or none."""
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode texts that are lines, each with its line feed."""
+        """Encode texts given as lines, each with its line feed."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:
@@ -124,7 +124,7 @@ class Numbering:
 
 
 class Spool:
-    """Batches in an unnamed temporary file, for a second pass."""
+    """Stores batches in an unnamed temporary file for a second pass."""
 
     def __init__(self) -> None:
         self._cache = IdCache()

@@ -1,8 +1,7 @@
-r"""The tokeniser: raw text to tokens, the same in training, in every later command and in exports.
+r"""The tokenizer: raw text to tokens, the same in training, later commands and exports.
 
-A token is a run of letters, marks and digits of text in a Unicode normal form and in lower case,
-also with zero-width joiners between them; an ideograph is a token of its own, and punctuation is
-dropped:
+Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
+marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation is dropped:
 
 >>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
 ['das', 'café', '3', 'euro']
@@ -32,7 +31,7 @@ from dcme_w2v.options import TokenizerOptions
 from .unicode_tables import IDEOGRAPHS, JOINERS, unicode_tables
 
 CONTINUES = "##"
-MAX_CHARACTERS = 1000  # of a word that is split
+MAX_CHARACTERS = 1000  # longer words are not split
 _DIGITS = "0123456789"
 
 
@@ -49,7 +48,7 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # The words that are beginnings of a word are the one before it in the order, or in turn
+        # In sorted order, the words that a word begins with are the one before it, or in turn
         # beginnings of that one.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
@@ -64,14 +63,14 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return the id of the longest word that each of the first words begins with, or -1."""
-        ids = np.array([*self._ids, count])  # the last one for a place of -1
+        """Return, for each of the first words, the ID of the longest word it begins with, or -1."""
+        ids = np.array([*self._ids, count])  # the last item serves index -1
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)
 
     def of(self, word: str) -> list[int]:
-        """Return the ids of the pieces of a word; none if a part is unknown."""
+        """Split a word into the IDs of its pieces; return no IDs if a part is unknown."""
         place = self._beginning(word, bisect_right(self._sorted, word) - 1)
         if place < 0 or len(word) > MAX_CHARACTERS:
             return []
@@ -89,7 +88,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return the characters of words and the digits, as beginnings and as pieces, but no word."""
+    """Return all characters of the words, and digits, as beginnings and as inner pieces."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -97,21 +96,21 @@ def character_pieces(words: Sequence[str]) -> list[str]:
 
 
 TokenizeLike: TypeAlias = str | Mapping[str, Any] | None
-ENTRY = "tokenizer"  # in manifests and models
+ENTRY = "tokenizer"  # key in manifests and models
 
 
 class Tokenizer:
-    """Splits raw text into tokens; one object serves several threads.
+    """Splits raw text into tokens; one object can serve several threads.
 
     Parameters
     ----------
     options : TokenizerOptions
-        The rule; other options that a subclass adds are left out.
+        The rule; options that a subclass adds are ignored.
 
     Notes
     -----
-    Which characters are letters, and what their lower case is, is what the `unicodedata` module of
-    this Python says; characters that its version of Unicode does not have separate tokens.
+    Python's `unicodedata` module determines which characters are letters, and their lower case;
+    characters that its Unicode version does not define separate tokens.
     """
 
     def __init__(self, options: TokenizerOptions | None = None) -> None:
@@ -123,7 +122,7 @@ class Tokenizer:
 
     @property
     def is_whitespace(self) -> bool:
-        """Whether text is left as it is."""
+        """Whether tokens are separated by whitespace only, and text is unchanged."""
         return self.options.tokenize == "whitespace"
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
@@ -132,12 +131,12 @@ class Tokenizer:
         Parameters
         ----------
         text : bytes or Tokenized
-            Any text. Bytes that are not UTF-8, and NUL, become parts of tokens.
+            Any text. NUL and bytes that are not UTF-8 become parts of tokens.
 
         Returns
         -------
         tokenized : bytes
-            A space before each token, and every line feed of the text.
+            The tokens, each after a space, and every line feed of the text.
         bad : int
             Offset in `text` of the first byte that is not UTF-8 text, or -1.
         """
@@ -160,7 +159,7 @@ class Tokenizer:
         return [token.decode("utf-8", "surrogatepass") for token in encoded.split()]
 
     def to_json(self, words: Sequence[str]) -> dict[str, Any]:
-        """Return the tokenizer.json of Hugging Face's tokenizers that does the same.
+        """Return an equivalent tokenizer.json for Hugging Face's tokenizers.
 
         Parameters
         ----------
@@ -189,14 +188,14 @@ class Tokenizer:
         }
 
     def is_stated_by(self, layout: Mapping[str, Any]) -> bool:
-        """Return whether a tokenizer.json splits text as this tokenizer does."""
+        """Return whether a tokenizer.json describes exactly this tokenizer."""
         own = self.to_json([])
         del own["model"]
         return all(layout.get(name) == value for name, value in own.items())
 
     @classmethod
     def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
-        """Return the rule for whole words that is nearest to the tokenizer.json of others."""
+        """Return the whole-word rule that is most similar to another program's tokenizer.json."""
         steps = json.dumps(layout.get("normalizer"))
         lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
         strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
@@ -239,14 +238,14 @@ class Tokenizer:
         }
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry ``tokenizer`` of a manifest or a model, or nothing for whitespace."""
+        """Return the ``tokenizer`` entry for a manifest or model; empty for whitespace."""
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
     def of_entry(
         cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
     ) -> Tokenizer:
-        """Return the tokenizer of a manifest or a model; `place` is for messages.
+        """Create the tokenizer that a manifest or model records; `place` is for messages.
 
         Raises
         ------
@@ -260,7 +259,7 @@ class Tokenizer:
 
     @classmethod
     def of(cls, tokenize: TokenizeLike) -> Tokenizer | None:
-        """Return the tokenizer of a name, or of options of ``words`` by name; None for None."""
+        """Create a tokenizer from its name or from the options of ``words``; None for None."""
         if tokenize is None:
             return None
         given = {"tokenize": tokenize} if isinstance(tokenize, str) else tokenize

@@ -1,4 +1,4 @@
-"""Tables of Unicode for the tokenizer of the C core, from the standard library's `unicodedata`.
+"""Unicode tables for the C core's tokenizer, made from the standard library's `unicodedata`.
 
 Every character is of one kind: a separator, a part of a token, a token of its own, removed, or a
 joiner. The options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # a flag beside the kind
+UNSTABLE = 8  # a flag in addition to the kind
 PAGE = 256
-ASSIGNED_END = 0x40000  # above are variation selectors, tags and private use only
-JOINERS = range(0x200C, 0x200E)  # within words of Persian and of Indic scripts
+ASSIGNED_END = 0x40000  # only variation selectors, tags and private use are above
+JOINERS = range(0x200C, 0x200E)  # occur within words in Persian and in Indic scripts
 VARIATION_SELECTORS = slice(0xE0100, 0xE01F0)
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
-# Vowels and trailing consonants, which compose with the character before by arithmetic.
+# Hangul vowels and trailing consonants compose with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
-# Each is a token of its own; the regular expression of an exported tokenizer.json has them, too.
+# Characters that are tokens of their own; an exported tokenizer.json has the same ranges.
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
@@ -52,19 +52,19 @@ class UnicodeTables:
 def unicode_tables(
     form: str, lowercase: bool, strip_accents: bool, digits: str, punctuation: str
 ) -> UnicodeTables:
-    """Make the tables of one set of options, which takes some tenths of a second.
+    """Make the tables for one set of options, which takes a few tenths of a second.
 
     Parameters
     ----------
     form : {"NFC", "NFKC", ""}
-        The normal form; empty for text as it is.
+        The normal form; empty to leave text as it is.
     lowercase, strip_accents, digits, punctuation
         See `dcme_w2v.text.tokenizer.TokenizerOptions`.
     """
     characters = [chr(c) for c in range(ASSIGNED_END)]
     categories = np.full(sys.maxunicode + 1, "Cn")
     categories[:ASSIGNED_END] = [*map(unicodedata.category, characters)]
-    sequences: list[int] = [0]  # a sequence is named by its negated position, which is not 0
+    sequences: list[int] = [0]  # a sequence is identified by its negated position, which is not 0
     decomposed = _decomposed(characters, form)
     categories[VARIATION_SELECTORS] = "Mn"
     classes = np.zeros(sys.maxunicode + 1, dtype=np.int32)
@@ -85,7 +85,7 @@ def unicode_tables(
         decompositions=_paged(_entries(decomposed, sequences)),
         combining=_paged(classes),
         sequences=np.array(sequences, dtype=np.int32),
-        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last one is no pair
+        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last item is a sentinel
         composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
         normalize=bool(form),
         remove_marks=strip_accents and bool(form),
@@ -110,7 +110,7 @@ def _kinds(categories: NDArray[np.str_], strip_accents: bool, digits: str, punct
 def _mapped(
     characters: list[str], categories: NDArray[np.str_], lowercase: bool, zero: bool
 ) -> dict[int, str]:
-    """Return what becomes of each character that changes after normalization."""
+    """Map each character that changes after normalization to its replacement."""
     mapped = {}
     if lowercase:
         mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}
@@ -145,7 +145,7 @@ def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, in
 
 
 def _normal(text: str, form: Any, removed: set[int]) -> str:
-    """Return a normal form after the removal of some characters from the decomposition."""
+    """Return a normal form of text, without some characters of its decomposition."""
     if not removed:
         return unicodedata.normalize(form, text)
     parts = unicodedata.normalize(form.replace("C", "D"), text)
@@ -153,7 +153,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return 0, a character or a negated position in `sequences` for each character."""
+    """Return, for each character, 0, its replacement, or a negated position in `sequences`."""
     entries = np.zeros(sys.maxunicode + 1, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:
@@ -165,7 +165,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Return the table as pages of which equal ones are stored once."""
+    """Split a table into pages, and store equal pages once."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
     return np.array(pages, dtype=np.uint16), np.frombuffer(b"".join(numbers), dtype=np.int32)

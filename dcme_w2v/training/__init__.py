@@ -1,1 +1,1 @@
-"""Training: the epoch loop, progress, signals, checkpoints of any training."""
+"""Training of any model: the epoch loop, progress, signals, checkpoints."""

@@ -1,9 +1,9 @@
-"""Checkpoints: the whole state of a training run in one file, to resume it exactly.
+"""Checkpoints: the complete state of a training run in one file, to resume it exactly.
 
 A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
 run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
-word vectors) and `state`, the state of the objective and of the threads as the C core lists it; the
-record has the options, a fingerprint of the data, the position and a checksum of all. A
+word vectors) and `state`, the state of the objective and of the threads in the C core's format; the
+record has the options, a fingerprint of the data, the position and a checksum. A
 resumed run may have moved its corpus, and may use other kernels, which change only the last digits.
 """
 
@@ -48,12 +48,12 @@ _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
 T = TypeVar("T", bound=Checked)
-GENERATIONS = 2  # that are kept
+GENERATIONS = 2  # number of checkpoints that are kept
 
 
 @dataclass
 class Position:
-    """Position of a run.
+    """How far a run has come.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One generation, read from its file.
+    """One checkpoint, read from its file.
 
     Raises
     ------
@@ -83,21 +83,21 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
-        """Read a file and check it."""
+        """Read and check a checkpoint file."""
         with advising():
             model = load_model(path, KIND, VERSION)
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
-                raise FormatError(f"{path}: is corrupt: its checksum differs;")
+                raise FormatError(f"{path}: is corrupt, since its checksum differs;")
         return cls(path, model)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The entries of `record_of`."""
+        """The entries that `record_of` returned."""
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Return options; these names, if not given, have the values of the checkpoint."""
+        """Return options in which these names, unless given, have the checkpoint's values."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
@@ -113,7 +113,7 @@ class Checkpoint:
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
         """Raise `UsageError` if an option that is not `free` differs from the checkpoint's.
 
-        The message has all that differ, as defaults differ because of an option that was given.
+        The message lists every difference, since one option can change the defaults of others.
         """
         kept = self.record["options"]
         differing = [
@@ -124,21 +124,21 @@ class Checkpoint:
         ]  # fmt: skip
         if differing:
             raise UsageError(
-                f"{', '.join(differing)} in {self.path}: give the same, or start a new run "
+                f"{', '.join(differing)} in {self.path}; give the same values, or start a new run "
                 "without --resume"
             )
 
     def check_data(self, now: Fingerprint) -> None:
-        """Raise `UsageError` if the data differ from the data of the checkpoint."""
+        """Raise `UsageError` if the data differ from those of the checkpoint."""
         kept = self.record["data"]
         if kept["hashes"] == now.hashes:
             return
         shown = now.described
         if kept["described"] == shown:
-            shown = "other text of the same size"
+            shown = "different text of the same size"
         raise UsageError(
             f"{self.path}: was trained on another corpus or vocabulary ({kept['described']}; now "
-            f"{shown}): give the same, with the same --holdout, or start a new run without --resume"
+            f"{shown}): give the same data and --holdout, or start a new run without --resume"
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
@@ -148,7 +148,7 @@ class Checkpoint:
 
 @contextlib.contextmanager
 def advising() -> Iterator[None]:
-    """End an error of a file with the advice to use the one before."""
+    """Add to an error about a file the advice to use the previous checkpoint."""
     try:
         yield
     except FormatError as error:
@@ -167,14 +167,15 @@ def _checksum(record: Mapping[str, Any], arrays: Mapping[str, Array | ChunkedArr
 
 
 class CheckpointFolder:
-    """The folder of a run's checkpoints; one run at a time can write to it.
+    """The checkpoint folder of a run; only one run at a time can write to it.
 
     Parameters
     ----------
     path : str
         Created if its parent exists.
     resuming : bool
-        Whether the run continues from checkpoints in it; a new run requires a folder without any.
+        Whether the run resumes from a checkpoint in the folder; a new run requires a folder without
+        checkpoints.
 
     Raises
     ------
@@ -202,7 +203,7 @@ class CheckpointFolder:
             raise UsageError(f"{self.path}: is in use by another run; name another folder")
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: has checkpoints of an earlier run: resume it with "
+                f"{self.path}: has checkpoints of an earlier run; resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
         remove_abandoned(self.path, _GENERATION.pattern)
@@ -219,27 +220,27 @@ class CheckpointFolder:
         os.close(self._lock)
 
     def generations(self) -> list[Path]:
-        """Return the generations, oldest first."""
+        """Return the checkpoint files, oldest first."""
         return generations_in(self.path)
 
     def save(
         self, record: Mapping[str, Any], arrays: Mapping[str, Array], state: Sequence[U8]
     ) -> Path:
-        """Write a new generation, remove the oldest and return the new file.
+        """Write a new checkpoint, remove the oldest one and return the new file.
 
         Parameters
         ----------
         record : mapping
             See `record_of`.
         arrays : mapping of ndarray
-            The tables, and others of `TrainingRun.arrays`.
+            The tables, and the arrays of `TrainingRun.arrays`.
         state : sequence of ndarray of uint8
-            The pieces of `state`.
+            The pieces of the array `state`.
 
         Raises
         ------
         ResourceError
-            It cannot be written; earlier generations are unchanged.
+            The checkpoint cannot be written; earlier ones are unchanged.
         """
         before = self.generations()
         number = int(before[-1].stem) + 1 if before else 1
@@ -266,7 +267,7 @@ class CheckpointFolder:
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the generations in a folder, oldest first; none if it does not exist."""
+    """Return the checkpoint files in a folder, oldest first; none if it does not exist."""
     if not path.is_dir():
         return []
     found = [one for one in path.iterdir() if _GENERATION.fullmatch(one.name)]
@@ -277,7 +278,7 @@ def generations_in(path: Path) -> list[Path]:
 def record_of(
     kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
 ) -> dict[str, Any]:
-    """Return the record of a checkpoint; `more` are the other required entries."""
+    """Return the record of a checkpoint; `more` has further required entries."""
     return {
         "run": kind,
         "options": dict(options),
@@ -287,16 +288,16 @@ def record_of(
     }
 
 
-# ---- a run's folder, by its options ----
+# ---- the checkpoint folder that options name ----
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
-    """Return the checkpoint to resume from; a folder that is both source and target may be empty.
+    """Return the checkpoint to resume from; None if the folder is also the target and empty.
 
     Raises
     ------
     UsageError
-        There is none, or it is of another kind of training.
+        There is no checkpoint, or it is of another kind of training.
     """
     if options.resume is None:
         return None
@@ -308,13 +309,13 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
-        f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit it"
+        f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit --resume"
     )
 
 
 @contextlib.contextmanager
 def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
-    """Open the folder of checkpoints; None if the options name none."""
+    """Open the checkpoint folder; return None if the options name none."""
     if options.folder is None:
         yield None
         return

@@ -1,6 +1,6 @@
-"""Where the tasks of a distributed training run: `Executor`, which runs them in this process.
+"""`Executor`, which runs the tasks of distributed training in this process.
 
-A task is a pure function: it returns the same value wherever, and however often, it runs. An
+A task is a pure function: it returns the same value wherever and however often it runs. An
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
 """
 
@@ -11,7 +11,7 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-Future = Any  # the value of a task, now or later; the memory is freed with the last reference
+Future = Any  # the present or future value of a task; its memory is freed with the last reference
 
 
 class Executor:
@@ -25,7 +25,7 @@ class Executor:
     Attributes
     ----------
     watch : callable
-        Called several times a second while waiting, in the thread of the caller. An exception
+        Called several times a second in the caller's thread while it waits. An exception
         from it ends the wait.
     workers : int
         Current number of workers; 0 if tasks run in this process.
@@ -45,7 +45,7 @@ class Executor:
         Parameters
         ----------
         function : callable
-            A function of a module, or a method of an object that can be pickled; pure.
+            A pure module-level function, or a method of an object that can be pickled.
         *args
             Values, futures and lists of futures; the task receives the values of the futures. Other
             values pass through the scheduler.
@@ -74,12 +74,12 @@ class Executor:
         return future
 
     def all(self, futures: Sequence[Future]) -> list[Any]:
-        """Wait for values and return them; no value is fetched if a task has failed."""
+        """Wait for values and return them; fetch none if a task failed."""
         self.wait(futures)
         return [self.result(one) for one in futures]
 
     def figures(self) -> dict[str, int]:
-        """Return `workers`, `lost_workers` and `bytes_sent` since the start."""
+        """Return the statistics `workers`, `lost_workers` and `bytes_sent` since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
 
 
@@ -100,22 +100,22 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
     except DcmeError as error:
         raise type(error)(f"{error.message}{where}") from error
     except MemoryError as error:
-        raise OutOfMemoryError(f"not enough memory{where}: give more --shards") from error
+        raise OutOfMemoryError(f"not enough memory{where}; give more --shards") from error
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"
         raise ClusterError(f"{type(error).__name__}: {message}{where}") from error
 
 
 def given_value(value: Any) -> Any:
-    """Return a value, which a task sends to a worker."""
+    """Return the argument: a task that sends a value to a worker."""
     return value
 
 
 def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
-    """Return one piece of a task's result, which has pieces and figures."""
+    """Return one piece from a task's result, which consists of pieces and statistics."""
     return value[0][number]
 
 
 def figures_of(value: tuple[Any, Any]) -> Any:
-    """Return the figures of a task's result, which follow a value or pieces."""
+    """Return the statistics of a task's result, which follow its value or pieces."""
     return value[1]

@@ -1,4 +1,4 @@
-"""Progress of training: a bar on a terminal, lines in a file, and logs of JSON lines."""
+"""Report training progress: a bar on a terminal, lines in a file, and JSON-lines logs."""
 
 import contextlib
 import dataclasses
@@ -16,11 +16,11 @@ from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, read_text
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # in a line or a bar
-# tqdm's formats, of which the bar takes the rest of the line: at 80 columns, a dozen characters.
+FIGURES = ("loss", "lr")  # shown in a line or a bar
+# tqdm's formats. The bar fills the rest of the line: a dozen characters at 80 columns.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
-LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines, and between events of progress in a log
+LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines; between progress events in a log
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,14 @@ class ProgressUpdate:
     stage : str
         "reading" or "training".
     done, total : int, int or None
-        How much of the stage is done: bytes while reading, tokens while training. The total is None
-        if it is unknown.
+        How much of the stage is done, in units. The total is None if it is unknown.
     unit : str
-        "bytes" or "words".
+        "bytes" while reading, "words" while training.
     loss, lr : float, optional
         Mean loss per instance since the start of the epoch; the learning rate.
     epoch : mapping, optional
-        At the end of an epoch, its figures: "epoch" (from 1), "seconds", "loss", "lr" and, with
-        held-out text, its scores.
+        At the end of an epoch, its measures: "epoch" (from 1), "seconds", "loss", "lr" and, with
+        held-out text, the held-out scores.
     """
 
     stage: str
@@ -53,9 +52,9 @@ class ProgressUpdate:
 
 
 class Reporter:
-    """Draws a bar or prints lines, calls a function, and writes a log; by default none of these.
+    """Reports progress by a bar or lines, a callback, and a log; by default by none of them.
 
-    Lines go to the logger ``dcme_w2v`` of Python, too, with the level INFO.
+    Lines also go to Python's logger ``dcme_w2v`` with the level INFO.
 
     The log is opened at its first event, after all inputs and outputs have been checked. Each line
     is a JSON object with `event` and `seconds` since the start (for epochs, the duration of the
@@ -66,11 +65,11 @@ class Reporter:
     Parameters
     ----------
     stream : text file, optional
-        Where a bar or lines are shown.
+        Where a bar or lines are written.
     tqdm : class, optional
-        Class of the bar; None: lines every few seconds.
+        Class of the bar; if None, lines are written every few seconds.
     function : callable, optional
-        Is called with a `ProgressUpdate`; an exception from it ends the training.
+        Called with each `ProgressUpdate`; an exception from it ends the training.
     log : str, optional
         A file; ``-`` is standard output.
     append : bool
@@ -98,7 +97,7 @@ class Reporter:
         self._logged = -math.inf
 
     def stage(self, name: str, total: int | None, unit: str, options: Fields | None = None) -> None:
-        """Start a stage: name, total (None if unknown), unit, and the options of a training."""
+        """Start a stage, with its total (None if unknown) and the training options, if any."""
         self._began = self._shown = self._clock()
         self._logged = -math.inf
         self._close_bar()
@@ -112,7 +111,7 @@ class Reporter:
         self._write("start", {"stage": name, "total": total, "unit": unit, **more})
 
     def advance(self, done: int, **fields: float) -> None:
-        """Report how much of the stage is done, and fields such as `loss` and `lr`."""
+        """Report how much of the stage is done, with fields such as `loss` and `lr`."""
         figures = {name: fields[name] for name in FIGURES if name in fields}
         now = self._clock()
         if self._bar is not None:
@@ -128,21 +127,21 @@ class Reporter:
             self._write("progress", {"stage": self._now.stage, "done": done, **fields})
 
     def epoch(self, record: Fields) -> None:
-        """Report the figures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
+        """Report the measures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
         self._print(epoch_line(record))
         if self._function:
             self._function(dataclasses.replace(self._now, epoch=_all_finite(record)))
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str) -> None:
-        """Report a message of one line."""
+        """Report a one-line message."""
         self._print(message)
         self._write("message", {"message": message})
 
     def close(self, error: str | None = None) -> None:
         """End the report, with the error that ended the training, if any."""
         self._close_bar()
-        if error is None or self._log is not None:  # without an event, an existing log is kept
+        if error is None or self._log is not None:  # a run without events keeps an existing log
             self._write("end", {} if error is None else {"error": error})
         if self._log not in (None, sys.stdout):
             with self._recording_failure():  # some file systems report errors only here
@@ -168,7 +167,7 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
-        if (library := sys.modules.get("logging")) is not None:  # nobody listens before
+        if (library := sys.modules.get("logging")) is not None:  # else nobody listens
             library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
             self._tqdm.write(text, file=self._stream)
@@ -197,7 +196,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def _recording_failure(self) -> Iterator[None]:
-        """Store the first OSError; nothing is written after it."""
+        """Store the first OSError, after which nothing is written to the log."""
         try:
             yield
         except BrokenPipeError:
@@ -219,9 +218,9 @@ ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Create the reporter of a call from Python: a bar for True, a callback, or a reporter.
+    """Create the reporter for a Python call from True (a bar), a callback or a reporter.
 
-    "stderr" is what fits stderr, as for the program.
+    "stderr" reports to stderr in the form that suits it, as the command line does.
     """
     if not (isinstance(progress, bool | Reporter) or callable(progress) or progress == "stderr"):
         raise UsageError(f"--progress={progress!r}: must be True, False or a function")
@@ -246,7 +245,7 @@ def reporting_to(
     reporter.close()
 
 
-# Figures of held-out text in the line of an epoch; the first with its standard error.
+# Held-out scores in the line of an epoch; the first has a standard error.
 HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",
@@ -256,10 +255,10 @@ HELD_OUT = {
 
 
 def epoch_line(record: Mapping[str, Any]) -> str:
-    """Return the figures of an epoch as one line: "epoch 2: loss 1.234, 5.6 s".
+    """Format the measures of an epoch as one line: "epoch 2: loss 1.234, 5.6 s".
 
-    The loss is missing if none was sampled, in an epoch of a few tokens. The JSON log has all
-    figures of held-out text; this line has the main ones in 100 characters.
+    The loss is missing if none was sampled, as in an epoch of a few tokens. The JSON log has all
+    held-out scores; this line has the main ones within 100 characters.
     """
     loss = _finite(record["loss"])
     step = "round" if "round" in record else "epoch"
@@ -283,12 +282,12 @@ def _finite(value: Any) -> Any:
 
 
 def is_log(path: str) -> bool:
-    """Return whether a file starts with an event of a log."""
+    """Return whether a file starts with a log event."""
     return head_of(path).startswith(b'{"event": "')
 
 
 def read_log(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log of --log-json; a last line that is not complete is ignored.
+    """Yield the events of a --log-json log; ignore an incomplete last line.
 
     Raises
     ------
@@ -299,9 +298,11 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            if not line.endswith("\n") and number > 1:  # of a run that was killed
+            if not line.endswith("\n") and number > 1:  # left by a run that was killed
                 return
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):
-            raise FormatError(f"{path}:{number}: is not an event; give a file of --log-json")
+            raise FormatError(
+                f"{path}:{number}: is not a log event; give a file that --log-json wrote"
+            )
         yield record

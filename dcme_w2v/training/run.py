@@ -1,4 +1,4 @@
-"""The epoch loop of every training: signals, checkpoints, held-out scores, divergence."""
+"""The epoch loop that all training uses: signals, checkpoints, held-out scores, divergence."""
 
 import contextlib
 import time
@@ -26,7 +26,7 @@ from .trainer import Fingerprint, Progress, Trainer
 
 
 class TrainingRun(ABC):
-    """A training with its data and results, for `run_epochs`.
+    """Base class of what `run_epochs` trains: a trainer with its data and results.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class TrainingRun(ABC):
     Attributes
     ----------
     kind : str
-        The kind of checkpoint, also used in messages: "words".
+        The kind of checkpoint, also used in messages, such as "words".
     unit, step : str
-        Unit of the progress: "words"; and name of an epoch in messages.
+        Unit of progress, such as "words"; name of an epoch in messages.
     total : int
         Number of units over all epochs.
     free : collection of str
@@ -67,7 +67,7 @@ class TrainingRun(ABC):
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Receive the figures of an epoch: `scores` and others."""
+        """Receive the measures of an epoch, including `scores`."""
 
     def is_over(self) -> bool:
         """Return whether training should stop before the last epoch."""
@@ -76,33 +76,33 @@ class TrainingRun(ABC):
     # ---- checkpoints ----
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the tables of a checkpoint by name, as views that a resume writes to."""
+        """Return the checkpoint's tables by name, as views into which resuming copies them."""
         return self.trainer.tables
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return further arrays of a checkpoint by name, which a resume does not read."""
+        """Return further checkpoint arrays by name, which resuming does not read."""
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return further values, to be stored as JSON, that a resumed run requires."""
+        """Return further JSON values that a resumed run requires."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore the notes of a checkpoint; raises any exception if they are corrupt."""
+        """Restore the notes of a checkpoint; may raise any exception if they are corrupt."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of a message: another use of a checkpoint of a run that diverged."""
+        """Return how to start from the checkpoint of a diverged run, to end a message with."""
         return ""
 
     # ---- interruption ----
 
     @abstractmethod
     def current_model(self) -> object:
-        """Return the result so far, for the `partial` of a KeyboardInterrupt."""
+        """Return the result so far, for the attribute `partial` of a KeyboardInterrupt."""
 
     @abstractmethod
     def save_partial(self) -> str | None:
-        """Save the result so far beside the output and return a message; None if there is none."""
+        """Save the result so far beside the output and return a message; None without a result."""
 
 
 class Checkpointer:
@@ -115,9 +115,9 @@ class Checkpointer:
     reporter : Reporter
         Receives messages about checkpoints.
     folder : CheckpointFolder, optional
-        Folder for checkpoints; None for a run without checkpoints.
+        The checkpoint folder; None for a run without checkpoints.
     options : CheckpointOptions, optional
-        Intervals; None for callers that have no such options.
+        The intervals; None for callers without such options.
     found : Checkpoint, optional
         The checkpoint to resume from.
 
@@ -147,14 +147,14 @@ class Checkpointer:
         self._run, self._reporter, self._options = run, reporter, options
         self._epochs = options.every_epochs if options and folder else None
         self._seconds = options.every_seconds if options and folder else None
-        self._saved_epoch: int | None = None  # of the latest
+        self._saved_epoch: int | None = None  # epoch of the latest checkpoint
         self._fingerprint = run.fingerprint() if folder or found else None
         if found is not None:
             self._resume(found)
         self._saved = time.monotonic()
 
     def _resume(self, found: Checkpoint) -> None:
-        """Load a checkpoint into the training, if options and data are the same."""
+        """Load a checkpoint into the run; raise if its options or data differ."""
         run, training = self._run, self._run.trainer
         assert self._fingerprint is not None
         found.check_options(run.options, run.free)
@@ -168,8 +168,8 @@ class Checkpointer:
         self._reporter.message(f"resuming from {found.path}, {place}")
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
-                f"warning: {found.path} was trained with {found.record['kernels']} kernels and "
-                f"this machine uses {training.kernels}: results differ in the last digits"
+                f"warning: {found.path} was trained with {found.record['kernels']} kernels, but "
+                f"this machine uses {training.kernels}; results differ in the last digits"
             )
 
     @contextlib.contextmanager
@@ -182,18 +182,18 @@ class Checkpointer:
         self.position.epoch_seconds += seconds
 
     def end_epoch(self) -> None:
-        """Move on to the next epoch."""
+        """Advance the position to the next epoch."""
         self.position.epoch += 1
         self.position.epoch_seconds = 0.0
 
     def is_time(self) -> bool:
-        """Return whether the interval in seconds since the last checkpoint has passed."""
+        """Return whether a checkpoint is due by the interval in seconds."""
         return self._seconds is not None and time.monotonic() - self._saved >= self._seconds
 
     def save_if_due(self) -> None:
-        """Write a checkpoint if an interval, in seconds or epochs, has passed.
+        """Write a checkpoint if one is due by the interval in seconds or epochs.
 
-        If it cannot be written, the run continues, and the previous checkpoint is unchanged.
+        If this fails, the run continues, and the previous checkpoint is unchanged.
         """
         by_epochs = self._epochs is not None and self.position.epoch % self._epochs == 0
         if self.is_time() or (by_epochs and self._run.trainer.unfinished is None):
@@ -204,12 +204,12 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}; training continues")
 
     def save(self) -> Path | None:
-        """Write a checkpoint now and return its file; None if there is no folder for them.
+        """Write a checkpoint now and return its file; None without a checkpoint folder.
 
         Raises
         ------
         ResourceError
-            It cannot be written.
+            The checkpoint cannot be written.
         DivergedError
             A parameter is NaN or infinite.
         """
@@ -229,7 +229,7 @@ class Checkpointer:
         return self.latest
 
     def save_end(self) -> None:
-        """Write the state at the end of a run, whose results may be made in its tables."""
+        """Write the final checkpoint before the run's tables are overwritten by its results."""
         if self._saved_epoch != self.position.epoch:
             try:
                 self.save()
@@ -237,13 +237,13 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}")
 
     def where_saved(self) -> str | None:
-        """Return how the results of a run that `save_end` has saved can be written again."""
+        """Return how to write the results again from the checkpoint that `save_end` wrote."""
         if self.latest is None or self._saved_epoch != self.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
-        """Return an error whose message ends with where the last checkpoint is."""
+        """Add to an error's message where the last checkpoint is."""
         if self._options is None:
             return error
         said = "; no checkpoint was written (see --checkpoint)"
@@ -260,9 +260,9 @@ class Checkpointer:
 def interruptible(
     run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
-    """Open `signals`; a KeyboardInterrupt in the block has the result so far as `partial`.
+    """Run a block under `signals`; a KeyboardInterrupt gets the result so far as `partial`.
 
-    Without `signals`, no handler is installed and no signal recorded.
+    Without `signals`, no handler is installed and no signal is recorded.
     """
     with signals or contextlib.nullcontext(ReceivedSignal()) as received:
         try:
@@ -273,7 +273,7 @@ def interruptible(
 
 
 def _restored(run: TrainingRun, found: Checkpoint) -> Position:
-    """Load the state of a checkpoint into a training with the same options and data."""
+    """Load a checkpoint's state into a run with the same options and data."""
     training, record = run.trainer, found.record
     with advising():
         for name, table in run.tables().items():
@@ -300,11 +300,11 @@ def run_epochs(
     run : TrainingRun
         The training.
     checkpointer : Checkpointer
-        Has the next epoch, and writes checkpoints.
+        Knows the next epoch, and writes checkpoints.
     reporter : Reporter
-        Receives the progress and the figures of every epoch.
+        Receives the progress and the measures of every epoch.
     received : ReceivedSignal
-        When it has a signal, the run is saved and ends.
+        When it records a signal, the run is saved and stops.
 
     Raises
     ------
@@ -346,7 +346,7 @@ def run_epochs(
 def interrupted(
     run: TrainingRun, checkpointer: Checkpointer, received: ReceivedSignal
 ) -> Interrupted:
-    """Write a checkpoint after a signal, or else the result so far, and return the error."""
+    """After a signal, save a checkpoint or else the result so far; return the error to raise."""
     assert received.number is not None
     message = f"stopped by {received.name} in {run.step} {checkpointer.position.epoch + 1}: "
     try:

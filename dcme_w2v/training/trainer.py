@@ -1,4 +1,4 @@
-"""A training run: its epochs and state in the C core, and what the epoch loop asks of it."""
+"""Trainer: the epochs and state of a training run in the C core, for the epoch loop."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -12,19 +12,19 @@ from dcme_w2v.errors import DivergedError, FormatError, without_secrets
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 8 << 20  # maximum bytes of the tables that a poll checks: part of the L3 cache
-POLLS_A_PASS = 4  # small tables are checked completely within a second
+CHECKED_AT_ONCE = 8 << 20  # table bytes that a poll checks at most: a part of the L3 cache
+POLLS_A_PASS = 4  # polls until small tables are checked: within a second
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run over all epochs.
+    """The progress of a run over all epochs.
 
     Attributes
     ----------
     trained, subsampled, without_context : int
-        Tokens that were targets, that subsampling dropped, and that are alone in their sentence.
-        In documents, `trained` counts instances, one for each label; the other two are 0.
+        Numbers of tokens that were targets, that subsampling dropped, and that were alone in their
+        sentence. For documents, `trained` counts instances, one per label; the others are 0.
     loss : float
         Mean loss per instance since the start of the current epoch.
     lr : float
@@ -39,20 +39,20 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Number of tokens or instances, trained or not."""
+        """Number of tokens or instances processed, trained or not."""
         return self.trained + self.subsampled + self.without_context
 
 
 class Trainer:
-    """Trains tables of numbers, epoch by epoch; a subclass opens the run in the core.
+    """Trains tables of parameters, epoch by epoch; a subclass opens the run in the C core.
 
     Parameters
     ----------
     core : Run
-        The run.
+        The run in the C core.
     options
     tables : mapping of ndarray of float32, shape (rows, columns)
-        The parameters by name, in the order of the core.
+        The parameters by name, in the C core's order.
     kernels : str
         Name of the instruction set.
 
@@ -73,7 +73,7 @@ class Trainer:
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
         fitting = max(1, CHECKED_AT_ONCE // row_bytes)
         self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
-        self._checked = 0  # rows of the tables found finite in this pass
+        self._checked = 0  # rows that this pass of checks found finite
 
     @property
     def epochs(self) -> int:
@@ -81,7 +81,7 @@ class Trainer:
         return self.options.epochs or 0
 
     def progress(self) -> Progress:
-        """Return the progress; may be slightly behind the threads."""
+        """Return the progress, which may lag slightly behind the threads."""
         now, before = self._core.progress(), self._before
         losses = now["losses"] - before["losses"]
         return Progress(
@@ -94,35 +94,35 @@ class Trainer:
 
     @property
     def unfinished(self) -> int | None:
-        """Number of the epoch that was stopped before its end, from 0; None between epochs."""
+        """The epoch (from 0) that was stopped before its end; None between epochs."""
         number = self._core.unfinished()
         return number if number >= 0 else None
 
     def state(self) -> list[U8]:
-        """Return the state of the run besides the tables, as views of its memory."""
+        """Return the run's state apart from the tables, as views of its memory."""
         return [piece for _, piece in self._core.state()]
 
     def record(self) -> dict[str, Any]:
-        """Return the values, to be stored as JSON, that `restore` requires."""
+        """Return the JSON values that `restore` requires."""
         before = self._before
         return {"loss": before["loss"], "losses": before["losses"], "state": self._layout()}
 
     def _layout(self) -> list[list[Any]]:
-        """Return name and size of each piece of the state."""
+        """Return the name and size of each piece of the state."""
         return [[name, piece.nbytes] for name, piece in self._core.state()]
 
     def restore(self, state: U8, record: Mapping[str, Any]) -> None:
-        """Restore the state, all pieces in one array; the caller restores the tables.
+        """Restore the state from one array of all pieces; the caller restores the tables.
 
         Raises
         ------
         FormatError
-            The state is of a training with other options or data.
+            The state belongs to training with other options or data.
         """
         pieces, at = self.state(), 0
         size = sum(piece.nbytes for piece in pieces)
         if self._layout() != record["state"] or size != len(state):
-            raise FormatError("its state is of other options or of another version")
+            raise FormatError("its state belongs to other options or another version")
         for piece in pieces:
             piece[:] = state[at : at + piece.nbytes]
             at += piece.nbytes
@@ -130,7 +130,7 @@ class Trainer:
         self._before = {**self._before, "loss": record["loss"], "losses": record["losses"]}
 
     def check_finite(self) -> None:
-        """Raise `DivergedError` if a number of the tables is NaN or infinite."""
+        """Raise `DivergedError` if a table has a NaN or infinite number."""
         self._check_rows(0, self._rows, self.unfinished or 0)
 
     def epoch(
@@ -141,10 +141,10 @@ class Trainer:
         Parameters
         ----------
         number : int
-            From 0; determines the learning rate and the random numbers.
+            The epoch, from 0; determines the learning rate and the random numbers.
         watch : callable, optional
             Called five times a second with the progress. If it returns True, the threads stop
-            within some thousand instances; the epoch is `unfinished` and can be resumed. An
+            within a few thousand instances; the epoch is `unfinished` and can be resumed. An
             exception from it also stops them.
 
         Raises
@@ -188,7 +188,7 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Check some more rows: the threads check only some losses."""
+        """Check some more rows, since the threads check only some losses."""
         end = min(self._rows, self._checked + self._checked_at_once)
         self._check_rows(self._checked, end, number)
         self._checked = end % self._rows
@@ -201,7 +201,7 @@ class Trainer:
         o = self.options
         return DivergedError(
             f"training diverged in epoch {number + 1} ({what}; "
-            f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}): "
+            f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}); "
             "give a lower --lr"
         )
 
@@ -216,9 +216,9 @@ class Fingerprint:
     Attributes
     ----------
     hashes : dict of str
-        SHA-256 by name; a resumed run must have the same.
+        SHA-256 hashes by name; a resumed run must have the same hashes.
     described : str
-        The data, for messages: "1,234 tokens and 99 words of corpus.txt".
+        A description for messages: "1,234 tokens and 99 words of corpus.txt".
     """
 
     hashes: Mapping[str, str]

@@ -114,7 +114,7 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
     ("d.tsv -o o.csv --json", "--json: o.csv is a table"),
     ("d.tsv -o o.parquet.gz", "name it without .gz"),
     ("d.tsv -o o.npz", "o.npz: is text, not .npz"),
-    ("t.jsonl --text-column t --keep x -o o.parquet", "a column does not fit Parquet"),
+    ("t.jsonl --text-column t --keep x -o o.parquet", "a column cannot be written as Parquet"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_written_leave_no_file(model, cli, rest, message):
     if "parquet" in rest:
@@ -516,4 +516,4 @@ def test_probabilities_agree_with_what_is_observed(cli, several):
     assert table[-1][0] == "0.9 to 1.0" and ["probability", "mean", "observed", "number"] in table
     pytest.importorskip("matplotlib")
     cli("plot c.json c.json --output c.svg")
-    assert "share that is right" in Path("c.svg").read_text()
+    assert "share that is correct" in Path("c.svg").read_text()

@@ -53,7 +53,7 @@ def test_the_command_that_made_vectors_a_checkpoint_and_a_model(here, facts_of, 
 @pytest.mark.parametrize(
     "content, named",
     [
-        (struct.pack("<ii", 793712314, 12) + b"\0" * 90, "a model of fastText"),
+        (struct.pack("<ii", 793712314, 12) + b"\0" * 90, "this fastText model"),
         (pickle.dumps({"gensim": 1}), "a Python pickle"),
         (b"\x20\0\0\0\0\0\0\0" + b'{"a": {}}', "a safetensors file"),
         (b"\x89HDF\r\n\x1a\n" + b"\0" * 99, "an HDF5 file"),

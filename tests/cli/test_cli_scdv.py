@@ -62,7 +62,9 @@ def test_topics(folder, cli):
     assert len(cli.rows(f"{line} 3")) == 5
     assert f"mean coherence {report['coherence']:.2f} over 5 topics\n" in cli.err
     cli(f"{line} 1000")
-    assert "over 5 topics; 5 have fewer than 1000 words, which raises their coherence\n" in cli.err
+    assert (
+        "over 5 topics; 5 have fewer than 1000 words, which increases their coherence\n" in cli.err
+    )
     assert float(cli.rows("scdv topics m --word w1")[0][0]) > 0.05
     assert cli.error("scdv topics m --word none").startswith("error: none: not among the ")
     for features in ("average", "tfidf"):

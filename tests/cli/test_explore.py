@@ -35,7 +35,7 @@ def files(here):
 
 
 def page_of(line):
-    """Make a page; return its path."""
+    """Make an HTML page; return its path."""
     assert run(["explore", *line.split(), "--output", "page.html", *PCA]) == 0
     return Path("page.html")
 

@@ -26,7 +26,7 @@ SMALL = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"clusters": 7}, "clusters has no effect with objective=ns; it is for objective=dcme"),
+        ({"clusters": 7}, "clusters has no effect with objective=ns; it requires objective=dcme"),
         ({"clusters": 20}, "clusters has no effect"),
         ({"checkpoint_every": 2}, "checkpoint_every has no effect without checkpoint or resume"),
         ({"model": "skipgram", "gradient": "exact"}, "gradient has no effect"),

@@ -159,7 +159,7 @@ def test_an_integer_of_400_digits_is_one_line(models, tmp_path, model):
             inner = inner[name]
         inner[last] = 10**400
         rewrite(tmp_path / "m", json.dumps(record), arrays)
-        with pytest.raises(FormatError, match="more than 64 bits"):
+        with pytest.raises(FormatError, match="does not fit in 64 bits"):
             dw.load(tmp_path / "m")
 
 

@@ -72,9 +72,9 @@ def test_every_command_compresses_its_files(here, cli, suffix):
     [
         ("o.kv", ".kv files are not supported"),
         ("o.parquet.gz", "parquet files cannot be written compressed"),
-        ("o.safetensors.gz", "is mapped, not sent or compressed"),
-        ("o.npz", "vectors are not written as .npz"),
-        ("o.pdf", "vectors are not written as .pdf"),
+        ("o.safetensors.gz", "a model cannot be written to a pipe or compressed"),
+        ("o.npz", "vectors cannot be written as .npz"),
+        ("o.pdf", "vectors cannot be written as .pdf"),
     ],
 )
 def test_other_formats_are_refused_before_training(here, cli, name, message):

@@ -95,7 +95,7 @@ def test_functions_have_these_parameters():
         (lambda v: dw.train(), "no corpus"),
         (lambda v: dw.plot({}, "o.png"), "files: must be paths, not dict"),
         (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
-        (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is for files of text"),
+        (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available for text files only"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
         (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
     ],

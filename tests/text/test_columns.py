@@ -158,7 +158,7 @@ def test_blank_lines_are_no_rows(content):
     if "{" in content:
         assert kind_of_table("t") == "JSON lines"
         for read in (lambda: list(read_documents(["t"])), lambda: dw.vocab("t")):
-            with pytest.raises(CorpusError, match="t: is JSON lines; name its column of text"):
+            with pytest.raises(CorpusError, match="t: is JSON lines; name its text column"):
                 read()
 
 
@@ -191,14 +191,14 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
     "content, message",
     [
         ('{"x": "a"}\nnot json\n', "row 2: is not JSON"),
-        ('{"x": "a"}\n[1]\n', "row 2: is no JSON object"),
-        ('[{"x": "a"}]', "is a JSON array; write one object a line"),
-        ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object a line"),
-        ('{\n "x": "a"\n}\n', "row 1: is not JSON .*; write one object a line"),
-        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: mixes text with lists"),
+        ('{"x": "a"}\n[1]\n', "row 2: is not a JSON object"),
+        ('[{"x": "a"}]', "is a JSON array; write one object per line"),
+        ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object per line"),
+        ('{\n "x": "a"\n}\n', "row 1: is not JSON .*; write one object per line"),
+        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: mixes text and lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: is not JSON"),
-        ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair it"),
-        ("x,y\n1\n", "row 1: has 1 fields, the header 2"),
+        ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair the file"),
+        ("x,y\n1\n", "row 1: has 1 fields, but the header has 2"),
         (b"x,y\n\xff,2\n", "row 1: is not UTF-8"),
         ("x,y\n1,2\n".encode("utf-16"), "row 1: is not UTF-8"),
         (b'{"x": "\xff"}\n', "row 1: is not UTF-8"),
@@ -210,7 +210,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         # csv of Python 3.10 accepts no NUL
         ("\0" * 1000, "NUL" if sys.version_info < (3, 11) else "has no column 'x'; its .{0,76}$"),
         ('{"x": ' + "1" * 5000 + "}\n", "row 1: is not JSON .Exceeds"),
-        (b"\xff\xff\xff\xff and no more", "row 1: .*; repair it, or get the whole file"),
+        (b"\xff\xff\xff\xff and no more", "row 1: .*; repair the file, or get it again"),
     ],
 )
 def test_damaged_files(content, message):
@@ -355,7 +355,7 @@ def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
 @pytest.mark.parametrize("column", [{"text_column": "x"}, {}])
 def test_paragraphs_are_of_files_of_text(column):
     corpus = write("t.jsonl", [{"x": "a b"}]) if column else ["a b"]
-    with pytest.raises(dw.errors.UsageError, match="is for files of text"):
+    with pytest.raises(dw.errors.UsageError, match="is available for text files only"):
         dw.phrases(corpus, "out", sentences="paragraphs", **column)
 
 
@@ -404,10 +404,10 @@ def test_rows_that_are_dicts():
 @pytest.mark.parametrize(
     "items, column, message",
     [
-        ([{"t": "the king"}], None, "sentence 0: is a dict: name its text by text_column"),
+        ([{"t": "the king"}], None, "sentence 0: is a dict; name its text column by text_column"),
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
         (["the king", "the tea"], "t", "item 1: text_column is for files and dicts, not str"),
-        ([Table("t.csv")], None, "has no column of text"),
+        ([Table("t.csv")], None, "has no text column"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):
@@ -592,7 +592,7 @@ def test_lists_that_are_written_as_text(here, text, labels):
 @pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x"])
 def test_lists_that_cannot_be_read_are_refused(here, text):
     write_labeled("d.csv", [{"t": "a b", "y": text}])
-    with pytest.raises(CorpusError, match=r"row 1: y is .*a list written as text; write its"):
+    with pytest.raises(CorpusError, match=r"row 1: y is .*a list stored as text; join its"):
         labels_in(dw.Table("d.csv", "t", "y"))
 
 
@@ -606,7 +606,7 @@ def test_none_of_the_labels_is_not_no_label(here, path):
 
 def test_a_name_that_is_twice_in_a_row_is_refused(here):
     Path("d.jsonl").write_text('{"t": "a", "y": "b", "t": "c"}\n')
-    with pytest.raises(CorpusError, match=r"row 1: is not JSON .*'t' is there twice"):
+    with pytest.raises(CorpusError, match=r"row 1: is not JSON .*'t' occurs twice"):
         labels_in(dw.Table("d.jsonl", "t", "y"))
 
 
@@ -628,5 +628,5 @@ def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
 def test_columns_of_0_and_1_and_more_are_refused(here, other):
     rows = [{"t": "a", "y": own, "z": two} for own, two in [(0, 1), (1, 1), other]]
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(CorpusError, match="row 3: several columns of labels have 0 and 1"):
+    with pytest.raises(CorpusError, match="row 3: several label columns have 0 and 1"):
         labels_in(dw.Table("d.jsonl", "t", "y,z"))

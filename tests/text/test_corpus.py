@@ -183,7 +183,7 @@ def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
     assert len(caught) == 1
     Path("mixed/text").unlink()
     Path("mixed/packed").unlink()
-    with pytest.warns(DcmeWarning), pytest.raises(CorpusError, match="has no files of text"):
+    with pytest.warns(DcmeWarning), pytest.raises(CorpusError, match="has no text files"):
         expand(["mixed"])
 
 

@@ -220,7 +220,7 @@ def kept(generations, here):
     (WORDS, "--tokenize words", "--tokenize is words and was "),
     (WORDS, "--init v.txt", "--init is vectors "),
     (CLUSTER, "--init v.txt", "--init is vectors "),
-    (WORDS, "--holdout 0.5", "with the same --holdout"),
+    (WORDS, "--holdout 0.5", "the same data and --holdout"),
     (WORDS, "--resume classes", "is a checkpoint of classes, not of words"),
     (WORDS, "--resume shards", "is a checkpoint of words on a cluster"),
     (CLUSTER, "--shards 4", "--shards is 4 and was 3"),
@@ -297,7 +297,7 @@ def test_a_checkpoint_of_other_kernels_is_warned_of(kept, cli, monkeypatch):
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     cli(f"{WORDS} --resume words")
     assert f"warning: {path} was trained with " in cli.err
-    assert "this machine uses scalar: results differ in the last digits" in cli.err
+    assert "this machine uses scalar; results differ in the last digits" in cli.err
 
 
 def test_divergence_names_the_last_checkpoint(cli, monkeypatch):

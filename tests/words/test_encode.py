@@ -161,7 +161,7 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
             count([str(path)], ALL, threads=threads, _block_bytes=block_bytes)
         kind, advice = "not UTF-8", "or use encoding_errors=replace or skip"
         if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            kind, advice = "of UTF-16", "as iconv -f UTF-16 -t UTF-8"
+            kind, advice = "UTF-16", "as by iconv -f UTF-16 -t UTF-8"
         place = f"strict: byte {error.start} (line {line})"
         assert f"{place} is {kind}; convert the file, {advice}" in str(raised.value)
     else:

@@ -15,7 +15,7 @@ CORPORA = {
     "json": ('["the", "cat", "sat"]\n', "looks like JSON lists"),
     "array": ('[\n{"text":\n"the cat"},\n', "looks like a JSON array"),
     "html": ("<p>the cat sat</p>\n<a href='x'>on the mat</a>\n", "looks like markup"),
-    "labels": ("__label__a the cat sat\n", "give them to classify train"),
+    "labels": ("__label__a the cat sat\n", "use classify train"),
     "csv": (
         '3,"the cat, sat",x\n4,on the mat,y\n',
         "CSV: 3 columns separated by commas",
@@ -59,7 +59,7 @@ def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
     Path("c").write_text(TOKENS * 100)
     cli("train c --dim 4 --epochs 1 --threads 1 --output o.csv")
     [line] = warnings_in(cli.err)
-    assert "o.csv: will have word2vec's text, not .csv; name a .txt" in line
+    assert "o.csv: will be word2vec text, not .csv; name a .txt" in line
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ class Frame:
     "corpus, message",
     [
         ({"the cat": 3}, "is a dict, whose values are not read; give its values"),
-        (Frame(), "is a DataFrame, whose rows are not read; give its column of texts"),
+        (Frame(), "is a DataFrame, whose rows are not read; give its text column"),
         (["東京は大きい", "日本語の文"], "2 strings without whitespace"),
         (["the", "cat"], "2 strings without whitespace, as 'the', are no files"),
-        ("the cat sat on the mat", "is text, no file; give a list of sentences"),
+        ("the cat sat on the mat", "is text, not a file; give a list of sentences"),
     ],
 )
 def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, message):
@@ -114,7 +114,7 @@ def test_one_limit_on_words_holds_for_writers_and_readers(length, cli):
     Path("c").write_text(f"a b c {'x' * length} d e f\n" * 20)
     line = "train c --output v.txt --dim 4 --epochs 1 --sample 0 --quiet"
     if length > MAX_WORD_BYTES:
-        assert "1,048,577 bytes, and 1,048,576 are allowed ('xxxx" in cli.error(line)
+        assert "1,048,577 bytes, but only 1,048,576 are allowed ('xxxx" in cli.error(line)
         with pytest.raises(FormatError, match="1,048,576 are allowed"):
             dw.Vectors(["x" * length], np.ones((1, 2), np.float32)).save("v.txt")
         return

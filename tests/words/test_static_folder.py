@@ -84,7 +84,7 @@ def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
 def test_rows_of_the_mean_keep_neighbors(cli, vectors):
     vectors.save("v.safetensors")
     cli("convert v.safetensors plain --to sentence-transformers --pooling mean")
-    assert "pooled for sentences" not in cli.err
+    assert "weighted for sentences" not in cli.err
     found = dw.Vectors.load("plain")
     assert list(found.words[: len(vectors)]) == list(vectors.words)
     np.testing.assert_array_equal(found.vectors[: len(vectors)], vectors.vectors)
@@ -218,8 +218,8 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("convert v.safetensors m --tokenize words", "are for --to"),
-        (f"{CONVERT} --normalize", "leave out"),
+        ("convert v.safetensors m --tokenize words", "require --to"),
+        (f"{CONVERT} --normalize", "omit --format"),
         ("convert v.safetensors other --to sentence-transformers", "other content"),
         ("convert m w.safetensors --invalid skip", "is a folder"),
         ("convert v.safetensors . --to sentence-transformers", "would be replaced"),

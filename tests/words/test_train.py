@@ -172,7 +172,7 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
         ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
         ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or has"),
         ([["a", ""]], ValueError, "the token '' is empty"),
-        ([], ValueError, "sentences: there are no tokens to read"),
+        ([], ValueError, "sentences: has no tokens"),
         ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),
     ],
     ids=lambda value: ascii(value)[:30],

@@ -180,7 +180,7 @@ for name in ("v.safetensors", "v.bin"):
         try:
             use("the")
         except dw.errors.FormatError as error:
-            assert f"{name}: was cut" in str(error), error
+            assert f"{name}: was truncated" in str(error), error
         else:
             raise AssertionError(name)
 """
@@ -195,15 +195,15 @@ def test_a_mapped_file_that_is_cut_is_an_error():
 
 def test_an_array_without_words_is_no_file_of_vectors():
     np.save("v.npy", np.ones((2, 1), "f4"))
-    with pytest.raises(FormatError, match=r"v\.npy: is a numpy array, which has no words"):
+    with pytest.raises(FormatError, match=r"v\.npy: is a numpy array without words"):
         Vectors.load("v.npy")
-    with pytest.raises(UsageError, match=r"vectors are not written as \.npy"):
+    with pytest.raises(UsageError, match=r"vectors cannot be written as \.npy"):
         Vectors(["a"], [[1]]).save("w.npy")
 
 
 def test_a_record_of_another_kind_is_not_replaced():
     Path("v.bin.json").write_text('["mine"]')
-    with pytest.warns(UserWarning, match="is a file of another kind, which stays"):
+    with pytest.warns(UserWarning, match="is not a manifest and was not replaced"):
         Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")
     assert Path("v.bin.json").read_text() == '["mine"]' and Vectors.load("v.bin")["a"] == 1
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -332,7 +332,7 @@ def test_a_row_longer_than_a_block_is_an_error():
 
 def test_binary_vectors_need_a_header():
     Path("v").write_text("a 1 2\n")
-    with pytest.raises(FormatError, match="v:1: no header"):
+    with pytest.raises(FormatError, match="v:1: has no header"):
         Vectors.load("v", "binary")
 
 

@@ -66,7 +66,7 @@ def test_bad_line_is_named(bad):
     path = Path("vocab")
     path.write_bytes(b"a 5\nb 4\n" + bad + b"\nc 3\n")
     with pytest.raises(
-        FormatError, match=r"vocab:3: is not a word, a space and a count; give what"
+        FormatError, match=r"vocab:3: is not a word, a space and a count; give a file that"
     ):
         Vocabulary.load(path)
 
@@ -125,7 +125,7 @@ def test_encoding_errors(cli):
     assert Path("v").read_bytes() == b"a 1\n"
     for encoding in ("utf-16-le", "utf-16-be"):
         Path("u16").write_text("\ufefftea", encoding=encoding)
-        assert "is of UTF-16; convert the file" in cli.error("vocab u16 --output v")
+        assert "is UTF-16; convert the file" in cli.error("vocab u16 --output v")
     Path("array").write_text('[{"text": "tea"}]\n')
     for line in ("vocab array --output v", "classify train array --output m"):
-        assert "array: is a JSON array; write one object a line" in cli.error(line)
+        assert "array: is a JSON array; write one object per line" in cli.error(line)

@@ -1,1 +1,1 @@
-"""Files of word vectors: text, binary, safetensors, fastText; their manifest."""
+"""Read and write word vectors: text, binary, safetensors, fastText, folders; manifests."""

@@ -1,8 +1,8 @@
-"""Models of fastText, `.bin`: words, n-grams and both tables in one file.
+"""Read and write fastText models (`.bin`): words, n-grams and both tables in one file.
 
 All numbers are little-endian and packed. In this order::
 
-    int32     793712314, then the version, 12 (11: models of classes have no n-grams)
+    int32     793712314, then the version, 12 (11: classifiers have no n-grams)
     12 int32  dimension, window, epochs, minimum count, negative samples, n-grams of words, loss,
               model, hash buckets, shortest and longest n-gram of characters, update interval
     double    subsampling threshold
@@ -37,7 +37,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
-LONGEST = 100  # characters of an n-gram
+LONGEST = 100  # characters of the longest n-gram
 _DEFAULTS = {"model": "skipgram", "window": 5, "epochs": 5, "negative": 5, "sample": 1e-4}
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 
@@ -47,13 +47,13 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # behind a word and its NUL
+ENTRY = struct.Struct("<qb")  # follows a word and its NUL
 MATRIX = struct.Struct("<bqq")
 
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """A model as its file has it; the tables of a large one are mapped.
+    """The contents of a fastText file; large tables are memory-mapped.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class FastTextModel:
     counts : ndarray of int64, shape (words,)
     input : ndarray of float32, shape (words + buckets, d)
     output : ndarray of float32, shape (rows, d)
-        A row for each word; for each label of a model of classes.
+        One row per word, or in a classifier one row per label.
     """
 
     header: dict[str, Any]
@@ -74,7 +74,7 @@ class FastTextModel:
 
     @property
     def subwords(self) -> Subwords | None:
-        """The n-grams' vectors; None if the model has none."""
+        """The n-gram vectors; None if the model has none."""
         if not self.header["longest"] or not self.header["buckets"]:
             return None
         rows = self.input[len(self.words) :]
@@ -82,12 +82,12 @@ class FastTextModel:
 
 
 def open_model(path: PathLike) -> FastTextModel:
-    """Open a model; the tables of a large one are mapped.
+    """Open a fastText model; large tables are memory-mapped.
 
     Raises
     ------
     FormatError
-        It is not a model of fastText, is quantized, or is corrupt.
+        The file is not a fastText model, is quantized, or is corrupt.
     """
     name = os.fspath(path)
     with open_regular(path) as file:
@@ -109,7 +109,7 @@ def open_model(path: PathLike) -> FastTextModel:
 def read_fasttext(
     path: PathLike, limit: int | None, mmap: bool, manifest: dict[str, Any] | None, make: type[T]
 ) -> T:
-    """Return the tables of a model: vectors of words, which are means, and of n-grams."""
+    """Return a model's tables: word vectors, which are means over n-grams, and n-gram vectors."""
     model, name = open_model(path), os.fspath(path)
     words, counts = model.words[:limit], model.counts[:limit]
     own, found = model.input[: len(words)], model.subwords or Subwords(1, 1, model.input[:0])
@@ -128,22 +128,20 @@ def read_fasttext(
 
 
 def kept(rows: F32, mmap: bool) -> F32:
-    """Return rows that may be mapped, or a copy."""
+    """Return memory-mapped rows as they are if `mmap`, otherwise as a copy."""
     return rows if mmap else np.array(rows)
 
 
 def _corrupt(path: str, what: str) -> FormatError:
-    return FormatError(
-        f"{path}: is a model of fastText, but corrupt: {what}; copy or train it again"
-    )
+    return FormatError(f"{path}: this fastText model is corrupt: {what}; copy or train it again")
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise for a header that is not valid; a model of classes of version 11 has no n-grams."""
+    """Raise if a header is not valid; in version 11, classifiers have no n-grams."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
-            f"{path}: is a model of fastText of version {version}; give one of version {VERSION}, "
+            f"{path}: is a fastText model of version {version}; give one of version {VERSION}, "
             "as fastText 0.9 writes it"
         )
     if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
@@ -155,18 +153,18 @@ def _check(path: str, header: dict[str, Any]) -> None:
         if not low <= header[name] <= high:
             raise _corrupt(path, f"{name} of {header[name]}")
     if header["entries"] != header["words"] + header["labels"]:
-        raise _corrupt(path, f"{header['entries']} entries of other words and labels")
+        raise _corrupt(path, f"{header['entries']} entries, but other numbers of words and labels")
 
 
 def _quantized(path: str) -> FormatError:
     return FormatError(
-        f"{path}: is a quantized model of fastText (.ftz), whose vectors are codes; give the .bin "
-        "file that it was made from"
+        f"{path}: is a quantized fastText model (.ftz), which has codes, not vectors; give "
+        "the .bin file that it was made from"
     )
 
 
 def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I64, int]:
-    """Return the words, their counts, and where the entries end."""
+    """Return the words, their counts, and the offset at which the entries end."""
     texts, counts, at = [], [], HEAD.size
     for number in range(header["entries"]):
         end = data.find(b"\0", at)
@@ -190,7 +188,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
 
 
 def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32, int]:
-    """Return a table, and where it ends."""
+    """Return a table, and the offset at which it ends."""
     quantized, rows, columns = MATRIX.unpack_from(data, at)
     start = at + MATRIX.size
     end = start + 4 * rows * columns
@@ -198,12 +196,12 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
         raise _quantized(path)
     if rows < 0 or columns != header["dim"] or end > len(data):
         raise _corrupt(path, f"a table of shape ({rows}, {columns}), or is truncated")
-    # not aligned: words have any length
+    # not aligned, because words have any length
     return np.ndarray((rows, columns), "<f4", data, start), end
 
 
 def _as_utf8(words: Words, path: str) -> Words:
-    """Return words with bytes that are not UTF-8 escaped, after a warning."""
+    """Escape bytes that are not UTF-8 in words, with a warning."""
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
@@ -219,11 +217,11 @@ _UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
 
 
 def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write a model, atomically; its numbers are those of the manifest where it has them."""
+    """Write a fastText model atomically; its header has the manifest's numbers if known."""
     name, words, counts = os.fspath(path), tables.words, tables.counts
     if counts is None or tables.context is None:
         raise UsageError(
-            f"{name}: a model of fastText needs counts and context vectors; name a .bin file "
+            f"{name}: a fastText model needs counts and context vectors; name a .bin file "
             "without --format=fasttext"
         )
     made, subwords = tables.manifest or {}, tables.subwords

@@ -1,4 +1,4 @@
-"""The manifest of a file of vectors: how it was made, with the command line."""
+"""The manifest of a vector file: how the vectors were made, with the command line."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from dcme_w2v.platform import PathLike, peak_memory
 
 from ..artifact import recorded_arguments
 
-MANIFEST = ".json"  # behind the name of the vectors
+MANIFEST = ".json"  # follows the name of the vector file
 
 
 def manifest_of(
@@ -27,7 +27,7 @@ def manifest_of(
     loss: float | None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the manifest.
+    """Return the manifest of a training run.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def manifest_of(
     loss : float, optional
         Mean loss of the last epoch.
     **more
-        Further keys, such as the figures of held-out text.
+        Further keys, such as held-out scores.
     """
-    system = platform.uname()  # of which the processor would take another process
+    system = platform.uname()  # its `processor` would start another process
     return {
         "version": __version__,
         "options": {
@@ -70,22 +70,23 @@ def manifest_of(
 
 
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write how vectors were made to PATH.json, which no command needs.
+    """Write the manifest to PATH.json; commands also work without it.
 
-    A stream, and vectors without a manifest, have none. A file of another kind stays.
+    Nothing is written for a stream or for vectors without a manifest. A file of another kind is
+    not replaced.
     """
     if manifest is None or is_stream(path):
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: is a file of another kind, which stays; the manifest is not written")
+        warn(f"{target}: is not a manifest and was not replaced; the manifest was not written")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def read_manifest(path: PathLike) -> dict[str, Any] | None:
-    """Return how vectors were made, by PATH.json; None where that is another file or none."""
+    """Return the manifest in PATH.json; None if there is no such file or it is not one."""
     try:
         found = read_json(f"{os.fspath(path)}{MANIFEST}", "remove it")
     except (OSError, FormatError):
@@ -94,7 +95,7 @@ def read_manifest(path: PathLike) -> dict[str, Any] | None:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Return the token counts as one line, with any difference of the sums."""
+    """Return the token counts as one line; tokens that the counts miss are named."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

@@ -1,4 +1,4 @@
-"""Folders of static embeddings, as sentence-transformers and model2vec load them.
+"""Read and write static-embedding folders, as used by sentence-transformers and model2vec.
 
 ::
 
@@ -6,7 +6,7 @@
                        ``weights``, row i is multiplied by weights[i]; with ``mapping``, token i has
                        row mapping[i]. sentence-transformers calls the rows ``embedding.weight``.
     tokenizer.json     the tokenizer and its vocabulary, for Hugging Face's tokenizers
-    config.json        of model2vec; ours has the key ``dcme_w2v``, how the rows were made
+    config.json        of model2vec; written here, its key ``dcme_w2v`` says how the rows were made
     modules.json       of sentence-transformers: mean of the rows, then unit length
     README.md          the model card
 
@@ -63,20 +63,20 @@ _MODULES = [
 
 @dataclass(frozen=True)
 class StaticFolder:
-    """The contents of a folder of static embeddings.
+    """The contents of a static-embedding folder.
 
     Attributes
     ----------
     words : Words
-        The tokens that can be words: without the token of unknown words, and without separators.
+        The tokens that can be words: not the unknown token, and not tokens with separators.
     matrix : ndarray of float32, shape (n, d)
     tokenizer_file : Path
     tokenizer : dict
-        The content of that file without the vocabulary.
+        The contents of that file without the vocabulary.
     made : dict or None
-        How the rows were made, of a folder that was written here.
+        How the rows were made, if the folder was written here.
     is_unit : bool
-        Whether its vectors of sentences have unit length.
+        Whether its sentence vectors have unit length.
     """
 
     words: Words
@@ -98,13 +98,13 @@ def save_static_folder(
     made: Mapping[str, Any],
     card: str,
 ) -> None:
-    """Write a folder beside the target and rename it; only one that was written here is replaced.
+    """Write a folder beside the target, then rename it; replace only folders written here.
 
     Parameters
     ----------
     path : path
     tokenizer : mapping
-        The content of tokenizer.json.
+        The contents of tokenizer.json.
     embeddings : ndarray of float32, float16 or int8, shape (token ids, d)
     weights : ndarray of float32, shape (token ids,), or None
     made : mapping
@@ -158,7 +158,7 @@ def save_static_folder(
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with our files; others, and the folder then, stay."""
+    """Remove the files that are written here, and the folder if it is then empty."""
     with contextlib.suppress(OSError):
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
@@ -242,7 +242,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return the token of each id; None for the token of unknown text; remove the model."""
+    """Return the token of each ID, None for the unknown token; remove the tokenizer's model."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:
@@ -261,12 +261,12 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
         number = model.get("unk_id")
         unknown = tokens[number] if isinstance(number, int) else model.get("unk_token")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise fault(path, "its vocabulary has no tokens with the ids 0, 1, 2 ...", AGAIN) from None
+        raise fault(path, "the token IDs of its vocabulary are not 0, 1, 2 ...", AGAIN) from None
     return [None if token == unknown else token for token in tokens]
 
 
 def _matrix_of(path: Path, count: int) -> F32:
-    """Return the row of each token id."""
+    """Return the embedding of each token ID."""
     _, tensors = read_tensors(path)
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)
     if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:
@@ -275,10 +275,10 @@ def _matrix_of(path: Path, count: int) -> F32:
     if mapping is not None:
         whole = mapping.ndim == 1 and mapping.dtype.kind == "i"
         if not whole or mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(rows):
-            raise fault(path, "its mapping is not one to its rows", AGAIN)
+            raise fault(path, "its mapping does not lead to its rows", AGAIN)
         rows = rows[mapping]
     if len(rows) != count:
-        raise fault(path, f"{len(rows)} rows for {count} tokens of {TOKENIZER}", AGAIN)
+        raise fault(path, f"{len(rows)} rows for {count} tokens in {TOKENIZER}", AGAIN)
     if weights is None:
         return np.asarray(rows, dtype=np.float32) if rows.dtype != np.float32 else rows
     if weights.shape != (count,):

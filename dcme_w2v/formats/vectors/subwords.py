@@ -1,7 +1,7 @@
 """Character n-grams of words: vectors of out-of-vocabulary words (Bojanowski et al. 2017).
 
 The vector of a word is the mean of the vectors of its n-grams and, if it is in the vocabulary, of
-its own row. n-grams are numbered by hashing, as fastText does it (csrc/text/ngrams.h).
+its own row. n-grams are numbered by hashing, as in fastText (csrc/text/ngrams.h).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
 
-_GATHERED_AT_ONCE = 1 << 23  # bytes of rows
-_ROWS_A_WORD = 32  # approximately
+_GATHERED_AT_ONCE = 1 << 23  # bytes of rows that are copied at once
+_ROWS_A_WORD = 32  # approximate number of n-grams per word
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class WordNgrams:
 
     @classmethod
     def of_words(cls, options: SubwordOptions, words: Words) -> WordNgrams:
-        """Return the n-grams of words."""
+        """Find the character n-grams of a vocabulary's words."""
         found = ngrams_of(words.text, words.offsets, *options.lengths, options.buckets)
         return cls(options, *found)
 
@@ -53,7 +53,7 @@ class Subwords:
     shortest, longest : int
         Lengths of the n-grams in characters, with ``<`` and ``>`` around a word.
     rows : ndarray of float32, shape (buckets, d)
-        A row for each hash value; n-grams of one hash value share it.
+        One row per hash value; n-grams with equal hash values share a row.
     own : ndarray of float32, shape (words, d), optional
         The rows of the words themselves, from which training continues.
     """
@@ -64,12 +64,12 @@ class Subwords:
     own: F32 | None = None
 
     def frozen(self) -> Subwords:
-        """Return the same with arrays that are read-only."""
+        """Return a copy whose arrays are read-only."""
         own = None if self.own is None else read_only(self.own)
         return replace(self, rows=read_only(self.rows), own=own)
 
     def ngrams_of(self, words: Words) -> tuple[I64, I32]:
-        """Return the rows of the n-grams of words.
+        """Return which rows the n-grams of words have.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            with np.errstate(all="ignore"):  # files are checked for rows that are not finite
+            with np.errstate(all="ignore"):  # readers of files report rows that are not finite
                 if len(some):
                     total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)

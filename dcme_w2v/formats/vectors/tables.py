@@ -1,4 +1,4 @@
-"""Words with all their tables: what files of word vectors hold."""
+"""Words with all their tables: the contents of a file of word vectors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .subwords import Subwords
 
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
-NEIGHBORS = ("left", "right")  # tables of a training with word order
-_WRITTEN_AT_ONCE = 1 << 21  # bytes of a matrix
+NEIGHBORS = ("left", "right")  # tables that training with word order adds
+_WRITTEN_AT_ONCE = 1 << 21  # bytes of a matrix that are written at once
 
 
 class WordTables(Immutable):
-    """Words, their vectors and what is known of them; see `dcme_w2v.Vectors`, which adds queries.
+    """Words with their vectors, counts and other tables; `dcme_w2v.Vectors` adds queries.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class WordTables(Immutable):
         if not n == shape[0] == counts == context:
             raise UsageError(
                 f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
-                "must be as many of each"
+                "the numbers must be equal"
             )
         others = [] if self.context is None else [self.context.vectors]
         if self.subwords is not None and self.subwords.own is not None:
@@ -74,15 +74,17 @@ class WordTables(Immutable):
             if rows.shape != shape:
                 raise UsageError(f"other vectors of shape {rows.shape}: must be of shape {shape}")
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
-            raise UsageError(f"subwords of other than {shape[1]} dimensions")
+            raise UsageError(f"the subwords do not have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
-            raise UsageError("the context vectors have other words; give them for the same words")
+            raise UsageError(
+                "the context vectors are for other words; give those of the same words"
+            )
         if not np.diff(self.words.offsets).all():
             row = int(np.argmin(np.diff(self.words.offsets)))
-            raise UsageError(f"word {row + 1} is empty; remove it, or name it")
+            raise UsageError(f"word {row + 1} is empty; remove it, or give it a name")
 
     def arrays(self) -> dict[str, F32]:
-        """Return all tables of numbers by name; with n-grams, the words' own rows are ``own``."""
+        """Return all arrays by name; with n-grams, ``own`` are the words' own rows."""
         named: dict[str, F32 | None] = {"vectors": self.vectors}
         if self.context is not None:
             named["context"] = self.context.vectors
@@ -109,7 +111,7 @@ class WordTables(Immutable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
+        # np.asarray pickles memory maps as arrays; values computed on first use are left out
         state = {name: getattr(self, name) for name in PARTS}
         return {**state, "vectors": np.asarray(self.vectors)}
 
@@ -118,7 +120,7 @@ class WordTables(Immutable):
 
 
 def blocks_of(matrix: F32) -> Iterator[tuple[int, F32]]:
-    """Yield contiguous blocks of rows of a matrix, each with its first row."""
+    """Split a matrix into contiguous blocks of rows; yield each with the index of its first."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
     for first in range(0, len(matrix), step):
         yield first, np.ascontiguousarray(matrix[first : first + step])
@@ -136,7 +138,7 @@ def _distinct(words: Iterable[str]) -> Words:
 
 
 def _whole_counts(counts: ArrayLike) -> I64:
-    """Return counts as a read-only array of integers, or raise `UsageError`."""
+    """Convert counts to a read-only array of integers, or raise `UsageError`."""
     given = np.asanyarray(counts)
     with np.errstate(invalid="ignore"):
         is_number = given.dtype.kind in "iuf"

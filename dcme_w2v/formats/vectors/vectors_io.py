@@ -1,4 +1,4 @@
-"""Files of word vectors: one table of formats, with what reads and writes each."""
+"""Read and write word vectors: one table of formats, with a reader and a writer for each."""
 
 import json
 import os
@@ -38,16 +38,16 @@ from .vectors_reader import (
     words_of,
 )
 
-KIND, VERSION = "vectors", 1  # of the native format, safetensors
-CHECKPOINT = "checkpoint"  # whose arrays have the same names
+KIND, VERSION = "vectors", 1  # in the record of the native format, safetensors
+CHECKPOINT = "checkpoint"  # a kind whose arrays have the same names
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of other text
+_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text in other formats
 
 
 def save_vectors(
     path: PathLike, tables: WordTables, format: str | None = None, header: bool = True
 ) -> None:
-    """Write word vectors, with all of their tables that the format has.
+    """Write word vectors and all further tables that the format supports.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def save_vectors(
     tables : WordTables
         Arrays may be views with any strides; they are not copied as a whole.
     format : str, optional
-        One of `FORMATS`; by default by suffix, or else text.
+        One of `FORMATS`; by default chosen by the suffix, or else text.
     header : bool
-        Write the numbers of rows and dimensions on the first line of text.
+        Whether the first line of text has the numbers of rows and dimensions.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def save_vectors(
         A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator or
         a NUL byte. The target is unchanged.
     UsageError
-        The format cannot be written to this name, or needs tables that are not there.
+        The format cannot be written to this name, or needs tables that are missing.
     """
     chosen = FORMATS[check_target(path, format)]
     check_before_writing(path, tables.words, tables.vectors)
@@ -109,7 +109,7 @@ def _rows_writer(is_binary: bool) -> Callable[[PathLike, WordTables, bool], None
 
 
 def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write an object a line: word, count if it is known, and vector."""
+    """Write one object per line: word, count if known, and vector."""
     words, counts = tables.words, tables.counts
     with atomic_write(path) as file:
         for first, block in blocks_of(tables.vectors):
@@ -123,7 +123,7 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
 
 
 def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write columns word, count if it is known, and vector: a list of as many numbers each."""
+    """Write the columns word, count (if known) and vector (a list of fixed length)."""
     pyarrow = import_optional("pyarrow", f" to write {path}")
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     columns = {"word": pyarrow.array(list(tables.words), pyarrow.string())}
@@ -143,11 +143,11 @@ class Format:
     Attributes
     ----------
     suffix : str
-        The suffix of a name that means it; empty: none.
+        The file-name suffix that selects it; empty if there is none.
     write : callable
-        Writes `WordTables` to a path; for text with or without a header.
+        Writes `WordTables` to a path; text with or without a header.
     record_beside : bool
-        Whether the manifest is a file of its own.
+        Whether the manifest is a separate file.
     """
 
     suffix: str
@@ -160,14 +160,14 @@ FORMATS = {
     "binary": Format(".bin", _rows_writer(True)),
     "safetensors": Format(".safetensors", _write_safetensors, record_beside=False),
     "fasttext": Format("", write_fasttext),
-    "parquet": Format(".parquet", _write_parquet, record_beside=False),  # as vector databases
+    "parquet": Format(".parquet", _write_parquet, record_beside=False),  # for vector databases
     "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),  # load them
 }
 READ = ("text", "binary", "safetensors", "fasttext")
 
 
 def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
-    """Raise `UsageError` if a format is not known, or None."""
+    """Raise `UsageError` if a format is neither known nor None."""
     if format is not None and format not in known:
         raise UsageError(f"--format={format}: must be one of {', '.join(known)}")
 
@@ -191,16 +191,16 @@ def check_target(path: PathLike, format: str | None) -> str:
         raise UsageError(f"{name}: {chosen} files cannot be written compressed; name X{suffix}")
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
-            f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
+            f"{name}: vectors cannot be written as {suffix}; name a .safetensors, .bin or .txt"
         )
     return chosen
 
 
 def warn_of_suffix(path: str | None, format: str | None) -> None:
-    """Warn if the suffix of a target is the suffix of another format than will be written."""
+    """Warn if the target's suffix belongs to another format than will be written."""
     suffix = Path(path or "").suffix.lower()
     if format is None and suffix in _NOT_SO:
-        warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .safetensors")
+        warn(f"{path}: will be word2vec text, not {suffix}; name a .txt, .bin or .safetensors")
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
@@ -208,7 +208,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
     check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # distinct because they are from a hash table
+    if not isinstance(words, Vocabulary):  # a vocabulary comes from a hash table, so it is distinct
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
@@ -233,12 +233,12 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
 def load_vectors(
     path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
 ) -> T:
-    """Read a file of word vectors of a kind; see `Vectors.load`. Mapped numbers are not checked.
+    """Read word vectors of a known kind; see `Vectors.load`. Mapped numbers are not checked.
 
     Raises
     ------
     FormatError
-        It is of another kind, or is corrupt.
+        The file is of another kind, or is corrupt.
     """
     if kind == "safetensors":
         return _load_safetensors(path, limit, mmap, make)
@@ -258,7 +258,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
         found.append(part)
     if limit is None or reader.rows < limit:
         if reader.promised not in (None, reader.rows):
-            what = f"has {reader.rows} rows, but {reader.promised} in the header"
+            what = f"has {reader.rows} rows, but the header says {reader.promised}"
             raise _damaged(f"{reader.path}:1", what, reader.path)
         if reader.left:
             raise _damaged(reader.path, f"{reader.left} extra bytes at the end", reader.path)
@@ -274,7 +274,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
 
 
 def joined(parts: list[F32], dim: int) -> F32:
-    """Concatenate the parts, releasing the memory of each after copying."""
+    """Concatenate blocks of rows; free each block after it is copied."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
     while parts:
@@ -285,7 +285,7 @@ def joined(parts: list[F32], dim: int) -> F32:
 
 
 def _damaged(place: str, what: str, path: str) -> FormatError:
-    return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
+    return FormatError(f"{place}: {what}; run dcme-w2v check {path} to list all faults")
 
 
 def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[T]) -> T:
@@ -304,7 +304,7 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[
     context, left, right = (rows(name, "float32", None) for name in ("context", *NEIGHBORS))
     manifest, lengths = (model.description.get(name) for name in ("manifest", "ngram_lengths"))
     if matrix is None or not 1 <= matrix.shape[1] <= MAX_DIM:
-        raise model.fault("vectors", "are not there, or have no dimensions")
+        raise model.fault("vectors", "are missing, or have no dimensions")
     if manifest is not None and not isinstance(manifest, dict):
         raise model.fault("manifest", "is not an object")
     if counts is not None and counts.min(initial=0) < 0:
@@ -313,7 +313,7 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[
     if lengths is not None:
         ngrams = rows("ngrams", "float32", None, part=all_rows)
         if ngrams is None or not _are_lengths(lengths):
-            raise model.fault("ngrams", "are not there, or have no lengths")
+            raise model.fault("ngrams", "are missing, or have no lengths")
         subwords = Subwords(lengths[0], lengths[1], ngrams, rows("own", "float32", None))
     words = words[:limit]
     try:

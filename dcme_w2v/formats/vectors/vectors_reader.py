@@ -1,4 +1,4 @@
-"""Detects formats of vectors, and reads rows of word2vec's files block by block."""
+"""Detect the format of word vectors, and read the rows of word2vec files block by block."""
 
 import codecs
 import contextlib
@@ -28,23 +28,23 @@ from dcme_w2v.platform import PathLike
 from ..columns import stored_size
 from ..vocabulary import Words
 
-# What a file of another format is, and what to do.
+# Texts about files in other formats: what they are, and what to do.
 _FOREIGN = {
-    "fasttext": "a model of fastText, not word vectors; give its .bin file itself, not compressed "
-    "or by a pipe; convert writes its word vectors",
+    "fasttext": "a fastText model, which can be read only from an uncompressed file; give its "
+    ".bin file, or word vectors that convert made of it",
     "pickle": "a Python pickle, such as gensim's save() writes, which can run code, not word "
-    "vectors; write the vectors in Python: "
+    "vectors; export the vectors in Python: "
     "gensim.models.KeyedVectors.load(FILE).save_word2vec_format(VECTORS, binary=True)",
-    "npy": "a numpy array, which has no words; in Python: Vectors(WORDS, numpy.load(FILE))",
-    "HDF5": "an HDF5 file, not word vectors; write a word and its numbers a line",
-    "Parquet": "a Parquet file, not word vectors; write a word and its numbers a line",
-    "safetensors": "a safetensors file; give the file itself, not compressed or by a pipe",
-    "SQLite": "an SQLite database, not word vectors; write its vectors as text",
+    "npy": "a numpy array without words; add them in Python: Vectors(WORDS, numpy.load(FILE))",
+    "HDF5": "an HDF5 file, not word vectors; write one word and its numbers per line",
+    "Parquet": "a Parquet file, not word vectors; write one word and its numbers per line",
+    "safetensors": "safetensors data, which can be read only from an uncompressed file; give it",
+    "SQLite": "an SQLite database, not word vectors; export its vectors as text",
 }
 
 
 def kind_of_file(path: PathLike) -> str | None:
-    """Return "safetensors" or "fasttext"; None for rows of words, and for a stream."""
+    """Return "safetensors" or "fasttext"; None for word2vec formats and for streams."""
     if is_stream(path):
         return None
     with Path(path).open("rb") as file:
@@ -78,18 +78,18 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # rows that show the dimension of a file without a header
+_LOOKED_AT = 100  # rows from which the dimension is found without a header
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def no_faults() -> I64:
-    """Return an empty table of faults: count, first row and its offset for each kind."""
+    """Return an empty fault table: for each kind, the count, first row and its offset."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 def word_faults(words: Words) -> I64:
-    """Return the faults of a list of words, as a table of `no_faults`."""
+    """Find the faults in a list of words; see `no_faults` for the result."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -98,11 +98,11 @@ def word_faults(words: Words) -> I64:
 
 @dataclass
 class Part:
-    """A block of rows of a file, with their faults."""
+    """A block of rows from a file, with their faults."""
 
     block: U8
-    first: int  # number of the first row in the file
-    offset: int  # its position in the file in bytes
+    first: int  # index of the first row in the file
+    offset: int  # byte offset of that row
     count: int
     matrix: F32 | None = None
     text: U8 = field(init=False)
@@ -111,7 +111,7 @@ class Part:
 
 
 def words_of(parts: Sequence[Part]) -> Words:
-    """Return the words of consecutive parts."""
+    """Concatenate the words of contiguous parts."""
     texts = [np.empty(0, dtype=np.uint8), *(part.text for part in parts)]
     lengths = [np.zeros(1, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
     return Words(np.concatenate(texts), np.cumsum(np.concatenate(lengths)))
@@ -152,15 +152,19 @@ class RowReader:
         if binary is None:
             binary = self.promised is not None and self._looks_binary()
         elif binary and self.promised is None:
-            raise FormatError(f"{path}:1: no header of rows and dimension, so not a binary file")
+            raise FormatError(
+                f"{path}:1: has no header of rows and dimension, so it is not a binary file"
+            )
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Set `promised` and `dim`; return the position of the first row."""
+        """Set `promised` and `dim`; return the offset of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
-            raise FormatError(f"{self.path}:1: no line end in {BLOCK} bytes: not word vectors")
+            raise FormatError(
+                f"{self.path}:1: has no line end in {BLOCK} bytes, so it is not word vectors"
+            )
         header = _HEADER.fullmatch(line[start:])
         if header is None and _SIGNED_HEADER.fullmatch(line[start:]):
             raise FormatError(
@@ -169,7 +173,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # The dimension of most rows: words may have spaces.
+            # Take the dimension of most rows, since words may contain spaces.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -189,9 +193,9 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise where the first lines show that words are missing, or are in quotes as R has them.
+        """Raise if the first lines show that words are missing, or in quotes as R writes them.
 
-        A number may be a word, as a year is, but not all words are numbers with a decimal point.
+        A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
         firsts = [line.split(None, 1)[0] for line in lines[has_header:_LOOKED_AT] if line.strip()]
         place = f"{self.path}:{1 + has_header}"
@@ -206,7 +210,7 @@ class RowReader:
             )
 
     def _looks_binary(self) -> bool:
-        """Return whether the file is binary, by the first row, or the first block if both fit."""
+        """Detect a binary file by its first row, or by its first block if both formats fit."""
         block = self._block
         fields = block.tobytes().partition(b"\n")[0].split()
         text = not self.promised or (
@@ -223,14 +227,14 @@ class RowReader:
         return not text
 
     def _reads(self, binary: bool, data: U8, rows: int) -> bool:
-        """Return whether `data` has valid rows of a format."""
+        """Return whether `data` has valid rows of the binary or text format."""
         faults = no_faults()
         if rows:
             read_rows(binary, data, self.dim, rows, None, faults, False)
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
-        """Return the next block: the remainder of the last one and more of the file."""
+        """Return the next block: the remainder of the last block, then more of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -242,9 +246,9 @@ class RowReader:
         return block[:filled]
 
     def room(self, limit: int | None) -> F32 | None:
-        """Return a matrix for `parts` to fill, if header and file size agree.
+        """Allocate a matrix for `parts` to fill, if header and file size agree.
 
-        None without a header, or if the file is compressed and its size unknown.
+        Return None without a header, or if the file is compressed and its size unknown.
         """
         if self.promised is None or self._size is None:
             return None
@@ -265,7 +269,7 @@ class RowReader:
         limit: int | None = None,
         matrix: F32 | None = None,
     ) -> Iterator[Part]:
-        """Read the rows; with `keep` also their numbers, and each part only up to its first fault.
+        """Yield the rows in parts; `keep` also stores their numbers, up to a part's first fault.
 
         With `skip` the faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
@@ -314,13 +318,13 @@ class RowReader:
         self.left = 0 if self.binary and block[:2].tobytes() == b"\n" else len(block)
 
     def place(self, row: int, offset: int) -> str:
-        """Return the position of a row: a line of a text file, a byte of a binary file."""
+        """Return the position of a row for messages: a line of text, or a byte of a binary file."""
         if self.binary:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
 
     def row_place(self, row: int) -> str:
-        """Return the position of a row whose bytes are not known."""
+        """Return the position of a row whose byte offset is not known, for messages."""
         return f"{self.path}: row {row + 1}" if self.binary else self.place(row, 0)
 
     def position_in(self, part: Part, kind: int) -> str:
@@ -331,14 +335,14 @@ class RowReader:
 
 @contextlib.contextmanager
 def open_rows(path: PathLike, binary: bool | None = None) -> Iterator[RowReader]:
-    """Open a text or binary file of vectors, also compressed; ``-`` is standard input.
+    """Open a text or binary vector file, which may be compressed; ``-`` is standard input.
 
     If `binary` is None, the format is detected.
 
     Raises
     ------
     FormatError
-        It cannot be opened or, while the rows are read, cannot be read or decompressed.
+        The file cannot be opened or, later, cannot be read or decompressed.
     """
     name = os.fspath(path)
     try:
