@@ -166,7 +166,7 @@ ERRORS = [
     ("train -cbow 2", "-cbow 2: must be 0 or 1"),
     ("train -cbow", "requires an argument"),
     ("train -outputs o", "unknown option -outputs; did you mean --output?"),
-    ("train -sizee 3", "unknown option -sizee; see dcme-w2v train --help"),
+    ("train -sizee 3", "unknown option -sizee; did you mean --seed?"),
     ("train --output v", "no corpus; give files or folders, or - for standard input"),
     ("train c.txt", "no --output; give a file for the vectors, or --dry-run"),
     ("train c.txt -output v -binary 1 --format text",

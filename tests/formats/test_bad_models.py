@@ -88,7 +88,7 @@ BAD = [
     ("scdv", "counts[0]", -5, "counts: has a number below 0"),
     ("scdv", "mixture_means[0]", np.nan, "mixture_means: has"),
     ("scdv", "posterior_starts[1]", 9, "posterior_starts, posterior_topics: indptr"),
-    ("scdv", "posterior_topics[0]", -1, "posterior_topics: entry 0"),
+    ("scdv", "posterior_topics[0]", -1, "indices must be >= 0"),
     ("scdv", "words_text[1]", ord("1"), "words_text: duplicate word"),
     ("scdv", "topics", 10**15, "topics: is 1000000"),
     ("scdv", "threshold", -1, "threshold: is -1"),
