@@ -41,7 +41,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
-            dcme_prefetch_output(worker, i + ahead); /* not all at once, which waits for memory */
+            dcme_draw_ahead(worker, i + ahead); /* not all at once, which waits for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         dcme_sliding_finish(&worker->contexts);

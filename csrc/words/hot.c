@@ -146,7 +146,7 @@ static void move_neighbors(const dcme_worker *worker, int64_t i, const real *gra
                       model->size);
 }
 
-void dcme_prefetch_output(dcme_worker *worker, int64_t i) {
+void dcme_draw_ahead(dcme_worker *worker, int64_t i) {
     if (i >= worker->batch.length)
         return;
     worker->draws.draw(&worker->draws, worker->batch.words[i]);
@@ -189,7 +189,7 @@ static void learn_cbow(dcme_worker *worker) {
         real **context = rows + near.from;
         int64_t count = near.to - near.from - 1;
         dcme_prefetch_input(worker, i + ahead);
-        dcme_prefetch_output(worker, i + DCME_AHEAD);
+        dcme_draw_ahead(worker, i + DCME_AHEAD);
         kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
         dcme_learn_targets(worker, i, 1);
         real step = batch->rate * dcme_input_weight(worker, (real)count);

@@ -63,7 +63,7 @@ int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
 /* hot.c */
 int64_t dcme_learn_batch(void *worker, int64_t position, int64_t end);
-void dcme_prefetch_output(dcme_worker *worker, int64_t i); /* rows of the target at position i */
+void dcme_draw_ahead(dcme_worker *worker, int64_t i); /* rows of the target at position i */
 /* Learn the oldest draw, which is of this target, by a context vector, and leave the direction in
  * which that should move in `gradient`. */
 void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient);
@@ -106,7 +106,7 @@ static inline real dcme_input_weight(const dcme_worker *worker, real total) {
 
 static inline void dcme_prefetch_first(dcme_worker *worker) {
     for (int64_t i = 0; i < DCME_AHEAD; i++)
-        dcme_prefetch_output(worker, i);
+        dcme_draw_ahead(worker, i);
 }
 
 static inline void dcme_prefetch_input(const dcme_worker *worker, int64_t i) {

@@ -46,7 +46,7 @@ void dcme_learn_skipgram(dcme_worker *worker) {
         for (int64_t j = near.from; j < near.to; j++) {
             if (j == i)
                 continue;
-            dcme_prefetch_output(worker, j);
+            dcme_draw_ahead(worker, j);
             if (waiting.position >= 0)
                 learn_pair(worker, waiting, &current);
             waiting = (pair){i, batch->words[j]};

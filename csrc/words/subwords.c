@@ -123,7 +123,7 @@ void dcme_learn_subwords(dcme_worker *worker) {
             }
             if (p - c < begin)
                 continue;
-            dcme_prefetch_output(worker, p - c + DCME_AHEAD);
+            dcme_draw_ahead(worker, p - c + DCME_AHEAD);
             learn_target(worker, p - c);
             if (p - 2 * c >= begin)
                 dcme_word_leave(worker, p - 2 * c);

@@ -1,4 +1,4 @@
-"""What makes probabilities of scores, fitted to documents that were not learned.
+"""Calibration: maps scores to probabilities, fitted to documents outside the training data.
 
 The softmax needs none. With the hinge loss, the score of a class says how far a document is on its
 side. With several labels a document, a probability is the logistic function of an increasing
@@ -24,16 +24,16 @@ from dcme_w2v.numeric.arrays import F64
 from .metrics import check_scores, log_softmax, relevance
 
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a slope or factor, and of a constant
-PRECISION = 1e-5  # of the log-likelihood, and of its derivatives
+PRECISION = 1e-5  # precision of the log-likelihood and its derivatives
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)  # the margin of the hinge loss is 4
-BINS, FARTHEST = 64, 64.0  # bins of a unit; the score from which all are the same
+BINS, FARTHEST = 64, 64.0  # bins per unit of score; scores beyond FARTHEST count as FARTHEST
 NEVER = -1e9  # score of a class without documents
 KINDS = ("softmax", "normalized", "logistic")
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What makes log-probabilities of scores.
+    """Maps the scores of a model to log-probabilities.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Calibration:
     def fit(
         cls, kind: str, scores: F64, labels: Sequence[Sequence[int]], weights: F64
     ) -> Calibration:
-        """Return the most likely calibration.
+        """Return the calibration with the highest likelihood.
 
         Parameters
         ----------
@@ -94,12 +94,12 @@ class Calibration:
         return found + self.constant
 
     def stored(self) -> list[Any]:
-        """Return the kind and the numbers for a file."""
+        """Return the kind and the parameters, as model files store them."""
         return [self.kind, self.constant, *self.slopes]
 
     @classmethod
     def restored(cls, stored: Any) -> Calibration:
-        """Return a stored calibration; raise ValueError if it is none."""
+        """Restore a stored calibration; raise ValueError if it is not valid."""
         kind, *rest = stored if isinstance(stored, list) and stored else [""]
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
@@ -111,14 +111,14 @@ class Calibration:
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return what the logarithmic odds gain up to each knot, from the first one; 0 at score 0."""
+    """Return the increase of the log-odds from the first knot to each knot; 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return how much of each piece a score covers from 0, shape (scores, pieces)."""
+    """Return how much of each piece lies between 0 and a score, shape (scores, pieces)."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -128,7 +128,7 @@ def _pieces(scores: F64) -> F64:
 
 
 def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit slopes and constant to pairs of document and label, counted in bins of scores.
+    """Fit slopes and the constant to document-label pairs, which are counted in bins of scores.
 
     As in Platt's paper, the targets are (n + 1) / (n + 2) of n relevant pairs and 1 / (m + 2) of m
     others. Slopes of neighboring pieces differ only where the pairs say so.
@@ -160,7 +160,7 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
 
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit a and b to the labels of documents, one each.
+    """Fit a and b to documents that have one label each.
 
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
     part in n + 1 has the uniform distribution; see `likeliest_factors`.
@@ -187,7 +187,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Return factors of models' scores whose sum gives labels the highest likelihood, and that.
+    """Return the factors for summing models' scores by maximum likelihood, and that likelihood.
 
     The softmax of the sum is the probability. Of each document one part in n + 1 has the uniform
     distribution instead of a label, so that the factors stay finite where all n documents are

@@ -1,4 +1,4 @@
-"""The choice of settings on held-out documents: of the defaults, of `--tune`, of L2 penalties.
+"""Chooses settings on held-out documents: defaults, L2 penalties, and the search of `--tune`.
 
 A `Stage` has candidates: the first one is kept unless another is clearly better. Few candidates
 are trained on all folds; of many, all learn from a part of the documents first, and a third of them
@@ -32,13 +32,13 @@ from .constants import (
     FEW,
     FEW_CLASSES,
     FOLDS,
-    LEARNED,
     LONG,
     LOWER,
     MANY_NUMBERS,
     PENALTIES,
     RATE_OF_HINGE,
     TABLE_CLASSES,
+    TRIAL_DOCUMENTS,
 )
 from .labeled import Labeled, instances_of
 from .metrics import check_scores, log_softmax, ndcg, relevance
@@ -46,18 +46,23 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-HELD_OUT = LEARNED // (FOLDS - 1)
-MIN_COMPARED, MIN_TUNED = 10 * FOLDS, 2 * FOLDS  # documents; with fewer, nothing is compared
-REGULARIZED = -CLEARLY / 2  # of the candidate against wrong labels, which hide that it is better
-KEPT = 3  # one candidate of so many, which have learned from such a share of the documents
-TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # weights of trials at the same time; scores of one setting
+HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
+MIN_COMPARED, MIN_TUNED = 10 * FOLDS, 2 * FOLDS  # with fewer documents, nothing is compared
+REGULARIZED = (
+    -CLEARLY / 2
+)  # threshold for the setting that resists wrong labels, which hide its benefit
+KEPT = 3  # one in KEPT candidates continues, and trains on KEPT times as many documents
+TABLES, KEPT_SCORES = (
+    1 << 28,
+    1 << 23,
+)  # maximum weights of concurrent trials, and scores of one setting
 
 Setting = dict[str, Any]  # values of options by name
-Measure = Callable[[F64, Sequence[Sequence[int]]], F64]  # a figure for each document
+Measure = Callable[[F64, Sequence[Sequence[int]]], F64]  # returns one value per document
 
 
 def accuracy(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return 1 for documents whose highest score is of a label, otherwise 0."""
+    """Return 1 for each document whose highest-scoring class is one of its labels, otherwise 0."""
     return relevance(labels, scores.shape[1])[np.arange(len(scores)), scores.argmax(axis=1)] + 0.0
 
 
@@ -101,7 +106,7 @@ class Problem:
     simple: Setting | None = None
 
     def with_none(self) -> Problem:
-        """Return the problem with a further class for documents without a label, if there are any.
+        """Add a class for documents without a label, if there are any.
 
         The core needs a label or more. Only the hinge loss learns that a document has no label;
         for others, such documents are left out.
@@ -126,7 +131,7 @@ class Problem:
 
     @property
     def measure(self) -> Measure:
-        """What is compared."""
+        """The measure by which settings are compared."""
         return ranking if self.several else accuracy
 
     def options(self, setting: Setting) -> ClassifyOptions:
@@ -149,7 +154,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """Candidates, given the best setting so far; `shares` of the documents are learned."""
+    """Candidate settings, given the best one so far; trials train on `shares` of the documents."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -161,7 +166,7 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return the setting near LinearSVC at C = 1, or C = 10 for few documents of text.
+    """Return the setting that approximates LinearSVC at C = 1, or C = 10 for few text documents.
 
     The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, most of which
     are rare, the learning rate is twice as high, and the fewest documents alone need as many epochs
@@ -170,10 +175,10 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
     count, many = len(problem.data.labels), problem.classes >= FEW_CLASSES
     rare = many and not problem.several
     found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (2 if rare else 1)}
-    if not (rare and count > LEARNED):
+    if not (rare and count > TRIAL_DOCUMENTS):
         rows = problem.rows(best)
         c = C_OF_FEW if count < min(FEW, rows.shape[1]) and not problem.several else 1
-        is_long = problem.several or count > (LEARNED // 4 if rare else LEARNED)
+        is_long = problem.several or count > (TRIAL_DOCUMENTS // 4 if rare else TRIAL_DOCUMENTS)
         found["epochs"] = LONG if is_long else 2 * LONG
         found["l2"] = float(f"{0.5 / (c * count):.2g}")
         if not (many or problem.several):
@@ -183,7 +188,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the setting near LinearSVC, and a lower rate for few epochs against wrong labels."""
+    """Return that setting, and one with few epochs at a lower rate, which resists wrong labels."""
     first = like_svm(problem, best)
     options = problem.options({"loss": "hinge"})
     lower = {name: getattr(options, name) for name in first if hasattr(options, name)}
@@ -195,17 +200,17 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_rates(problem: Problem, best: Setting) -> list[Setting]:
-    """Return learning rates for many labels, most of which are rare."""
+    """Return candidate learning rates for many labels, most of which are rare."""
     return [{**best, **problem.open({"lr": n * RATE_OF_HINGE})} for n in (1, 2)]
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the settings of the features."""
+    """Return candidate settings for features."""
     return [{**best, **one} for one in problem.features]
 
 
 def of_losses(problem: Problem, best: Setting) -> list[Setting]:
-    """Return losses and learning rates for --tune."""
+    """Return candidate losses and learning rates for --tune."""
     hinge = is_hinge_possible(problem.given) and problem.classes <= TABLE_CLASSES
     losses = [problem.given.loss] if problem.given.loss else ["softmax", *["hinge"] * hinge]
     found = [like_svm(problem, best)] if losses[-1] == "hinge" else []
@@ -217,19 +222,19 @@ def of_losses(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_lengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return numbers of epochs and L2 penalties for --tune."""
+    """Return candidate numbers of epochs and L2 penalties for --tune."""
     penalty = 3e-5 if best.get("loss") == "hinge" else 1e-6
     longer = [{"epochs": epochs, "l2": l2} for epochs in (5, LONG) for l2 in (0.0, penalty)]
     return [best, *({**best, **problem.open(one)} for one in longer)]
 
 
 def of_penalties(problem: Problem, best: Setting) -> list[Setting]:
-    """Return L2 penalties of L-BFGS."""
+    """Return candidate L2 penalties for L-BFGS."""
     return [{**best, **problem.open({"l2": l2})} for l2 in PENALTIES]
 
 
 def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
-    """Return what is chosen: by default, or with --tune; nothing if the options leave no choice."""
+    """Return the stages of the search, by default or with --tune; none if nothing is open."""
     given, measure = problem.given, problem.measure
     features = Stage(of_features, measure)
     if given.solver == "lbfgs":
@@ -253,14 +258,14 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 
 def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
-    """Return the weighted mean of figures, and its standard error."""
+    """Return the weighted mean of the values, and its standard error."""
     shares = weights / weights.sum()
     mean = float(shares @ figures)
     return mean, math.sqrt(float(np.square(shares) @ np.square(figures - mean)))
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the first candidate that no other is clearly better than (Breiman et al. 1984).
+    """Return the first candidate that no other one clearly beats (Breiman et al. 1984).
 
     With a negative margin, another one is taken unless it is clearly worse.
 
@@ -286,7 +291,7 @@ def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> in
 
 
 def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
-    """Return the label of each document that the fewest documents have."""
+    """Return the rarest label of each document."""
     counts = np.bincount(instances_of(labels)[1], minlength=classes).tolist()
     return np.array([min(own, key=counts.__getitem__) for own in labels], dtype=np.int64)
 
@@ -294,7 +299,7 @@ def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
 def folds_of(
     labels: I64, folds: int, random: np.random.Generator, groups: I64 | None = None
 ) -> I64:
-    """Return a fold for each document: the documents of a class are spread evenly.
+    """Assign a fold to each document, with the documents of a class spread evenly.
 
     All documents of a group get the same fold. A group counts to the class of its first document.
     """
@@ -311,7 +316,7 @@ def folds_of(
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Scores of documents by models that have not learned them, and their labels."""
+    """Out-of-fold scores of documents, and their labels."""
 
     scores: F64
     labels: list[Sequence[int]]
@@ -320,7 +325,7 @@ class OutOfFold:
 
 @dataclass
 class Choice:
-    """What was chosen, and why.
+    """The settings that the search chose, with the score of every trial.
 
     Attributes
     ----------
@@ -352,7 +357,7 @@ class Choice:
 
     @property
     def flags(self) -> str:
-        """The choice as flags of the command."""
+        """The chosen settings as command-line flags."""
         return flags_of(self.setting)
 
     @property
@@ -366,7 +371,7 @@ class Choice:
 
     @property
     def line(self) -> str:
-        """The choice in words."""
+        """The chosen settings as a message."""
         if not self.trials:
             why = "" if self.complete else f": no trial ended in {self.seconds:.1f} s"
             return f"{self.flags}, without a comparison{why}"
@@ -382,7 +387,7 @@ class Choice:
 
 
 def flags_of(setting: Setting) -> str:
-    """Return a setting as flags of the command."""
+    """Format a setting as command-line flags."""
     shown = {k: f"{v:g}" if isinstance(v, float) else v for k, v in setting.items()}
     return " ".join(f"{flag_of(name)} {value}" for name, value in shown.items())
 
@@ -391,15 +396,15 @@ def flags_of(setting: Setting) -> str:
 class _Trial:
     figures: F64
     scores: F64 | None = None
-    known: Bools | None = None  # whether documents have labels that were learned
+    known: Bools | None = None  # whether the models were trained on labels of the document
 
 
 class _Over(Exception):
-    """The time is over, or a signal arrived."""
+    """Raised when the time is over or a signal arrived."""
 
 
 class Search:
-    """Measures settings on folds, each setting once.
+    """Measures settings by cross-validation, and remembers the results.
 
     Parameters
     ----------
@@ -433,11 +438,11 @@ class Search:
             for fold in range(min(FOLDS, math.ceil(CERTAIN / size)))
         ]
         self._weights = np.ones(count) if data.weights is None else data.weights.astype(np.float64)
-        self._is_whole = count - size <= LEARNED
+        self._is_whole = count - size <= TRIAL_DOCUMENTS
         self._keeps = sum(map(len, self._held)) * problem.classes <= KEPT_SCORES and self._is_whole
 
     def run(self, stages: Sequence[Stage], setting: Setting) -> Choice:
-        """Return the best setting, stage by stage.
+        """Search stage by stage, and return the best setting.
 
         Raises
         ------
@@ -466,7 +471,7 @@ class Search:
         return choice
 
     def scores(self, setting: Setting) -> OutOfFold:
-        """Return the scores of documents out of fold; of a class that is not learned, nothing."""
+        """Return out-of-fold scores of documents; classes without training data have none."""
         return self._out_of_fold(self._measured([setting], self.problem.measure, 1.0)[0])
 
     def _run(self, stage: Stage, choice: Choice) -> None:
@@ -492,7 +497,7 @@ class Search:
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
     ) -> list[list[_Trial]]:
-        """Return the trials of settings on every fold, several at the same time."""
+        """Return the trials of settings on every fold, several at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
         size = max([self.problem.rows(one).shape[1] for one in new], default=1)
         threads = min(
@@ -515,7 +520,7 @@ class Search:
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]
-        rest = self._order[self._folds[self._order] != fold][:LEARNED]
+        rest = self._order[self._folds[self._order] != fold][:TRIAL_DOCUMENTS]
         learned = np.sort(rest[: max(math.ceil(share * len(rest)), FEW)])
         data = replace(problem.data, matrix=problem.rows(setting))
         part, out = data.some(learned), data.some(held)
@@ -537,7 +542,7 @@ class Search:
         return _Trial(measure(scores, out.labels), scores, has)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on some documents: the penalty is the same in proportion to the sum of losses."""
+        """Train on some documents, with the penalty in proportion to their weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         options = replace(options, l2=l2, threads=1)
@@ -579,7 +584,7 @@ def choose(
     reporter: Reporter = QUIET,
     received: ReceivedSignal | None = None,
 ) -> Choice | None:
-    """Choose settings by held-out documents, by default or (with `seconds`) for --tune.
+    """Choose settings on held-out documents, by default or (with `seconds`) for --tune.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Arrays of a small model in few bytes: signed levels, steps of idf, words and ascending numbers.
+"""Encodings of small models: signed levels, quantized idf, words and ascending integers.
 
 All are compressed by LZMA: ascending numbers as differences, words without the beginning that each
 shares with the word before.
@@ -18,9 +18,9 @@ from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array
 
-CODES = 255  # idf is one of so many steps
+CODES = 255  # number of steps of idf
 MAX_ROWS = 2**31 - 2
-LONGEST_SHARED = 255  # bytes of a common beginning
+LONGEST_SHARED = 255  # maximum bytes of a shared prefix
 FILTERS: list[dict[str, Any]] = [
     {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 22,
      "lc": 4, "lp": 0, "pb": 0}
@@ -29,7 +29,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Steps:
-    """Numbers as one of 256 steps from the lowest to the highest."""
+    """Numbers quantized to 256 steps between the lowest and the highest."""
 
     codes: U8
     lowest: float
@@ -37,18 +37,18 @@ class Steps:
 
     @classmethod
     def of(cls, numbers: F32) -> Steps:
-        """Return the nearest steps."""
+        """Quantize numbers to the nearest steps."""
         lowest = float(numbers.min()) if len(numbers) else 1.0
         step = (float(numbers.max(initial=1.0)) - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
 
     def numbers(self) -> F32:
-        """Return the numbers of the steps."""
+        """Return the numbers that the steps represent."""
         return (self.lowest + self.step * self.codes).astype(np.float32)
 
 
 def pack_levels(levels: csr_matrix, kinds: U8) -> tuple[U8, U8]:
-    """Return the places of signed levels, int8 of shape (features, classes), and the levels.
+    """Pack signed levels, int8 of shape (features, classes), as positions and values.
 
     Features with equal entries of `kinds`, the steps of their idf, are neighbors, since they are
     alike.
@@ -58,7 +58,7 @@ def pack_levels(levels: csr_matrix, kinds: U8) -> tuple[U8, U8]:
 
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
-    """Return the levels of a model, shape (features, classes)."""
+    """Unpack the levels of a model, shape (features, classes)."""
     shape = len(kinds), classes
     places = unpack_ascending(model, "places", entries, len(kinds) * classes)
     levels = unpack(model, "levels", np.int8, entries)
@@ -68,7 +68,7 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_ma
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
-    """Return the words of some rows in the order of their bytes, and their rows."""
+    """Return the words of some rows in byte order, and their rows."""
     text, ends = words.text.tobytes(), words.offsets.tolist()
     order = sorted(rows.tolist(), key=lambda i: text[ends[i] : ends[i + 1]])
     chosen = Words.from_words(text[ends[i] : ends[i + 1]] for i in order)
@@ -76,7 +76,7 @@ def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
 
 
 def pack_words(words: Words) -> U8:
-    """Return words in the order of their bytes: lengths of common beginnings, then the rest."""
+    """Pack words in byte order: lengths of shared prefixes, then the remaining bytes."""
     shared, rests, before = bytearray(), bytearray(), b""
     for word in map(words.raw, range(len(words))):
         length = len(os.path.commonprefix((before, word[:LONGEST_SHARED])))
@@ -87,7 +87,7 @@ def pack_words(words: Words) -> U8:
 
 
 def unpack_words(model: Model, count: int) -> Words:
-    """Return the words of a model."""
+    """Unpack the words of a model."""
     length = int(model.number("words_length", 0, MAX_ROWS))
     data = _decompressed(model, "words", 2 * count + length)
     rests, words, word = data[count:].split(b"\0"), list[bytes](), b""
@@ -100,7 +100,7 @@ def unpack_words(model: Model, count: int) -> Words:
 
 
 def pack(numbers: Array) -> U8:
-    """Return compressed numbers; their lowest bytes come first, then the next higher ones."""
+    """Compress numbers byte by byte: first the lowest bytes of all, then the next higher ones."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
     data = lzma.compress(planes.tobytes(), lzma.FORMAT_RAW, filters=FILTERS)
@@ -108,7 +108,7 @@ def pack(numbers: Array) -> U8:
 
 
 def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Array:
-    """Return `count` compressed numbers of a model."""
+    """Decompress `count` numbers of a model."""
     kind = np.dtype(dtype).newbyteorder("<")
     data = _decompressed(model, name, count * kind.itemsize)
     if len(data) != count * kind.itemsize:
@@ -118,12 +118,12 @@ def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Arra
 
 
 def pack_ascending(numbers: I64) -> U8:
-    """Return ascending numbers by their differences, compressed."""
+    """Compress ascending numbers as differences."""
     return pack(np.diff(numbers, prepend=0))
 
 
 def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
-    """Return the ascending numbers of a model."""
+    """Decompress the ascending numbers of a model."""
     found = np.cumsum(unpack(model, name, np.int64, count))
     if ((found < 0) | (found >= below)).any() or (np.diff(found) <= 0).any():
         raise model.fault(name, f"does not ascend below {below}")
@@ -131,7 +131,7 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
 
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
-    """Return at most one byte more than `most` of a compressed array."""
+    """Decompress an array, and stop one byte after `most`."""
     data = model.array(name, "uint8", None).tobytes()
     try:
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS).decompress(data, most + 1)

@@ -1,4 +1,4 @@
-"""Labeled documents from files of text or vectors, with a held-out share."""
+"""Reads labeled documents from text or vector files, and holds out a share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .options import FeatureOptions
 
 @dataclass(frozen=True)
 class DocumentsJob:
-    """Inputs and outputs of a training on labeled documents.
+    """Inputs and outputs for training on labeled documents.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class DocumentsJob:
 
 @dataclass
 class Dataset:
-    """Documents as read.
+    """Documents as read from the input, divided into training and held-out ones.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Dataset:
 
     @functools.cached_property
     def counts(self) -> dict[str, int]:
-        """How many training documents have each label, sorted by label."""
+        """Number of training documents with each label, sorted by label."""
         return dict(sorted(Counter(itertools.chain.from_iterable(self.labels)).items()))
 
     @functools.cached_property
@@ -123,7 +123,7 @@ class Dataset:
         return self._weighted(Labeled(self.matrix, labels, groups=groups))
 
     def _weighted(self, data: Labeled) -> Labeled:
-        """Return documents with the weights of their classes, which training documents decide."""
+        """Weight documents by their classes; the training documents determine balanced weights."""
         if self.class_weight is None:
             return data
         labels = numbers_of(self.labels, self.classes)
@@ -141,40 +141,40 @@ class Dataset:
 
     @functools.cached_property
     def multilabel(self) -> bool:
-        """Whether a training document has several labels."""
+        """Whether any training document has several labels."""
         return any(len(labels) != 1 for labels in self.labels if labels)
 
     @property
     def none(self) -> int:
-        """How many training documents have none of the labels."""
+        """Number of training documents that have none of the labels."""
         return sum(bool(one) and not len(one) for one in self.labels)
 
     @property
     def groups(self) -> I64:
-        """The number of each training document; the tokens of a sentence have the same."""
+        """Which rows must stay in one fold: the tokens of a sentence do."""
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether texts are kept, and so short that n-grams of characters predict few of them."""
+        """Whether texts are kept that are too short for most character n-grams to repeat."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int) -> Dataset:
-        """Return the training documents, whose texts are kept, with other features."""
+        """Return the training documents with other features, from their kept texts."""
         text = TextFeatures(options)
         matrix = text.fit_transform(self.texts, lambda: (most, True))
         return replace(self, text=text, matrix=matrix)
 
     def with_held(self) -> Dataset:
-        """Return the documents with the rows of those that are held out, if texts are kept."""
+        """Append the held-out rows to the documents, if texts are kept."""
         if self.text is None or not self.held_texts:
             return self
         return replace(self, held_matrix=self.text.transform(self.held_texts))
 
     def by_label(self) -> tuple[Dataset, csr_matrix]:
-        """Return the training documents that have labels, and the rows of the others."""
+        """Split the training documents into labeled ones and rows without a label."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
         labeled = replace(
@@ -187,7 +187,7 @@ class Dataset:
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
 ) -> str:
-    """Return one line about documents as read; `without_label` says what became of the others."""
+    """Summarize the documents in one line; `without_label` describes those without a label."""
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} {noun}" if classes else ""
     line += f", {read.matrix.shape[1]:,} features"
@@ -203,15 +203,15 @@ def corpus_line(
 
 
 def are_vectors(docs: Sequence[str]) -> bool:
-    """Return whether documents are vectors (True) or text."""
+    """Return whether the input is vectors (True) or text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
-        raise UsageError("the documents are both text and vectors; give files of one kind")
+        raise UsageError("the input mixes text and vectors; give files of one kind")
     return kinds == {True}
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error that no document of these files has a label, and where to give them.
+    """Return the error for files without labels, which explains where labels go.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def read(
     keep: float = 0,
     takes_none: bool = False,
 ) -> Dataset:
-    """Read documents once, of text or of vectors.
+    """Read documents from text or vector files, in one pass.
 
     Parameters
     ----------
@@ -285,7 +285,10 @@ def read(
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
+        raise UsageError(
+            f"--labels={labels}: is only supported for .npz files, as text contains its labels; "
+            "omit it"
+        )
     random, share = np.random.default_rng(seed), holdout.fraction
     held, kept, is_first = list[Document](), Labels(), list[bool]()
     found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
@@ -335,7 +338,7 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents, or raise where they are far more than the files have bytes for."""
+    """Yield documents; raise an error if they are far more than the files have bytes for."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
@@ -345,14 +348,14 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
 
 
 class _Texts:
-    """Texts that are kept if they have no more bytes than there is room for."""
+    """Texts that are kept in memory as long as they fit into a limit."""
 
     def __init__(self, room: float) -> None:
         self.list: list[Text] = []
         self._room = room
 
     def kept(self, text: Text) -> Text:
-        """Return a text after keeping it."""
+        """Keep a text, and return it."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text
@@ -396,7 +399,7 @@ def _read_rows(
 
 
 class Doubts:
-    """Signs that labeled text is not what it should be, of which `warn` warns.
+    """Detects input that is probably wrong, such as a header or markup, and warns of it.
 
     Parameters
     ----------
@@ -422,7 +425,7 @@ class Doubts:
         self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
-        """Warn of signs in the documents; tokens have tags of a closed set, and are not looked at.
+        """Warn of probable mistakes in the documents; tokens are not checked.
 
         Signs are a first line that is a header, a class for nearly every document, labels that are
         longer than the texts, and markup.
@@ -455,11 +458,11 @@ class Doubts:
             )
 
 
-DOCUMENT_BYTES = 100  # at least, in memory, beside its text
+DOCUMENT_BYTES = 100  # minimum memory of a document besides its text
 MIN_DOUBTED = 20  # documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-_LOOK_BYTES = 4096  # of a text
-# Of HTML; <U> may be a ticker, and <joe@example.org> an address.
+_LOOK_BYTES = 4096  # number of bytes of each text that are checked for markup
+# Matches HTML tags only; <U> may be a ticker, and <joe@example.org> an address.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"
@@ -471,7 +474,7 @@ _HEADERS = frozenset(
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
-    """Raise UsageError if documents are to be held out, and none of them can be measured.
+    """Raise UsageError if no held-out document can be measured.
 
     Without `classes`, labels are not compared.
     """
@@ -502,7 +505,7 @@ def pieces(
     size: int,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield rows, in the form that a model takes, labels, and documents, `size` at a time.
+    """Yield rows as the model takes them, with labels and documents, `size` at a time.
 
     Vectors are no documents. Raises CorpusError at the end if labels are required and no document
     has one; warns if a tenth of the documents or more have no feature of the model.
@@ -538,7 +541,7 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        size = 1 if STANDARD in map(str, docs) else size  # each row as it arrives
+        size = 1 if STANDARD in map(str, docs) else size  # process each row as soon as it arrives
         batches = iter(lambda: list(itertools.islice(documents, size)), [])
     for some in batches:
         rows = model.rows([document.text for document in some])
@@ -546,7 +549,7 @@ def _pieces(
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Return vectors of the columns that a model has, and warn of others that `path` has."""
+    """Restrict vectors to the columns of a model, and warn if `path` has other columns."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(
@@ -557,7 +560,7 @@ def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
-    """Return distinct labels as class indices, -1 for unknown labels."""
+    """Return the class index of each distinct label; -1 for labels that are not classes."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 

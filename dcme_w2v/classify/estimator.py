@@ -52,12 +52,12 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-MOST_VISITS = 100  # of a row in a call of partial_fit
-MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
+MOST_VISITS = 100  # maximum weight of a row in a call of partial_fit
+MAX_LABELS = 2**31 - 2  # the core uses 32-bit indices, and one class is for rows without a label
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether labels are a sparse matrix, or have several columns."""
+    """Return whether labels are an indicator matrix: sparse, or with several columns."""
     try:
         return issparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # rows of different lengths
@@ -67,7 +67,7 @@ def is_indicator(y: Any) -> bool:
 
 
 def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
-    """Return the labels of each row of an indicator matrix, and their number.
+    """Return the labels of each row in an indicator matrix, and the number of labels.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     try:
         found = csr_matrix(y)
     except (TypeError, ValueError):
-        raise UsageError("y has several columns, but not of numbers; give 0 and 1") from None
+        raise UsageError("y has several columns that are not numeric; give 0 and 1") from None
     if found.shape[0] != rows:
         raise UsageError(f"{rows} rows of X and {found.shape[0]} of y; give one row of y for each")
     if not 2 <= found.shape[1] <= MAX_LABELS:
@@ -90,7 +90,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Return options with the softmax where L-BFGS reaches its optimum as fast, and that solver.
+    """Return options for the softmax with L-BFGS, where that is as fast as the default.
 
     An option of SGD keeps the loss. Few documents of text have more words than documents; the hinge
     loss is better on them.
@@ -198,7 +198,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, its type
+    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, and its type
     _calibration: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
@@ -230,7 +230,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_labels(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit to rows and one label of each."""
+        """Fit to rows that have one label each."""
         check_all_labeled(y)
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -239,7 +239,10 @@ class MaxentClassifier(LinearMixin, Estimator):
         warn_of_short_rows(matrix, given.bias)
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
         if given.objective == "tree":
-            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
+            raise UsageError(
+                'objective="tree": is available only on the command line; use dcme-w2v classify '
+                "train"
+            )
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
             if seconds is not None:
@@ -255,12 +258,11 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _sets_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
     ) -> Labeled:
-        """Return rows with their columns of an indicator matrix."""
+        """Return rows with the labels that the indicator matrix assigns to them."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
-                'an indicator matrix is learned by loss="hinge"; omit objective, solver and other '
-                "losses"
+                'an indicator matrix requires loss="hinge"; omit objective, solver and other losses'
             )
         matrix = check_features(self, X, reset=reset)
         sets, count = label_sets(y, matrix.shape[0])
@@ -283,7 +285,9 @@ class MaxentClassifier(LinearMixin, Estimator):
                 raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):
-            raise UsageError("y has no label: all its entries are 0")
+            raise UsageError(
+                "y has no labels, as all its entries are 0; give 1 for each label of a row"
+            )
         given = replace(options_of(self), loss="hinge")
         warn_of_short_rows(data.matrix, given.bias)
         problem = Problem(data, len(self.classes_), given, several=True)
@@ -300,7 +304,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise
 
     def _take(self, fitted: Fitted) -> None:
-        """Set what was fitted."""
+        """Store the fitted model and its attributes."""
         options = fitted.options
         self._weights, self._calibration = fitted.scorer, fitted.calibration
         if fitted.threshold is not None:
@@ -311,7 +315,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
+        """Return the trainer for `cluster`, which a subclass in `dcme_w2v.cluster` supports."""
         if self.cluster is not None:
             raise UsageError(f"cluster={self.cluster}: import MaxentClassifier from dcme_w2v")
         return None
@@ -337,10 +341,13 @@ class MaxentClassifier(LinearMixin, Estimator):
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
             raise UsageError(
-                "partial_fit: y must be as before: an indicator matrix, or one label per row"
+                "partial_fit: y has another form than in the first call; give an indicator matrix"
+                " in all calls or in none"
             )
         if self.class_weight == "balanced":
-            raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
+            raise UsageError(
+                'class_weight="balanced": is supported only by fit; give partial_fit a dict'
+            )
         options = replace(options_of(self), epochs=1, solver="sgd")
         if options.loss is None and not first and is_hinge_possible(options):
             options = replace(options, loss=self.loss_)
@@ -378,7 +385,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         first: bool,
     ) -> Labeled:
-        """Return rows with one label of `classes`."""
+        """Return rows with the class index of their label."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
@@ -409,7 +416,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self.classes_[np.concatenate(found)]
 
     def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
-        """Return an indicator matrix, some rows at a time."""
+        """Predict an indicator matrix, in batches of rows."""
         matrix = check_features(self, X)
         step, parts = documents_at_once(len(self.classes_)), []
         for begin in range(0, matrix.shape[0], step):
@@ -436,7 +443,10 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
-            raise AttributeError("models that vote have no single table of weights")
+            raise AttributeError(
+                "this model has no single table of weights, as several models vote; train with "
+                "another distribute"
+            )
         return self._weights
 
     def _scores(self, X: Any) -> F64:
@@ -452,7 +462,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         once: bool = True,
     ) -> Labeled:
-        """Return rows of these classes that have a weight.
+        """Return rows with class weights, without those of weight 0.
 
         Only the proportions count; in `partial_fit`, which sees some of the rows, the weights.
         """
@@ -471,12 +481,12 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
-        tags.classifier_tags.multi_label = is_plain  # which the hinge loss learns
+        tags.classifier_tags.multi_label = is_plain  # the hinge loss supports several labels
         return tags
 
 
 def _seconds_of(tune: Any) -> float | None:
-    """Return the seconds of a search; None for none."""
+    """Return the time limit of the search in seconds; None if there is no search."""
     if tune is None or tune is False:
         return None
     return TuneOptions(SECONDS if tune is True else tune).tune

@@ -1,4 +1,4 @@
-"""Text as sparse vectors: weighted counts of words and n-grams, or feature hashing.
+"""Converts text to sparse vectors: weighted counts of words and n-grams, or feature hashing.
 
 Texts are bytes of UTF-8. Columns are in descending order of frequency.
 """
@@ -58,7 +58,7 @@ class TextFeatures:
         self.options = options.resolved()
         is_raw = self.options.tokens == "words"
         self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
-        # which n-grams are features, in the first words and in all of them
+        # which n-grams are features: in the first words, and in the whole text
         is_text = not self.is_by_token
         self._lead = (self.options.lead or 0) if is_text else 0
         self._everywhere = (self.options.ngrams or 1) if is_text else 1
@@ -81,7 +81,7 @@ class TextFeatures:
         idf: F32,
         buckets: I64 | None = None,
     ) -> TextFeatures:
-        """Return features from their saved parts."""
+        """Restore features from their stored parts."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
@@ -98,7 +98,7 @@ class TextFeatures:
 
     @property
     def is_by_token(self) -> bool:
-        """Whether the tokens of sentences are classified, not documents."""
+        """Whether tokens are classified, rather than documents."""
         return self.options.by == "token"
 
     def read(self, docs: Sequence[Source]) -> Iterator[Document]:
@@ -111,7 +111,7 @@ class TextFeatures:
     def fit_transform(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> csr_matrix:
-        """Choose the columns and return the documents' rows; reads the documents once.
+        """Choose the columns and return the rows of the documents, in one pass.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class TextFeatures:
         return self._weighted(counts)
 
     def _occurring(self, counts: csr_matrix) -> csr_matrix:
-        """Give a column to each hash value that occurs."""
+        """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
             raise CorpusError("the documents have no words; give other documents")
@@ -152,7 +152,7 @@ class TextFeatures:
 
     def transform(self, documents: Iterable[Text]) -> csr_matrix:
         """Return documents as rows of float32, shape (documents, columns)."""
-        numbered = self._hashed if self.names is None else self._known
+        numbered = self._hashed if self.names is None else self._known_columns
         if self._subwords == (0, 0):
             return self._weighted(self._counts(documents, numbered, self.columns))
         subwords = Subwords(*self._subwords)
@@ -176,7 +176,7 @@ class TextFeatures:
         return self._tokenizer.tokenize(text)[0].split()
 
     def _spelled(self, text: Text) -> list[str]:
-        """Return the words that character n-grams are taken from, with their punctuation."""
+        """Return the words, with punctuation, from which character n-grams are taken."""
         if isinstance(text, Tokenized) or self._tokenizer is None:
             return [word.decode() for word in self._words(text)]
         return unicodedata.normalize("NFC", text.decode()).lower().split()
@@ -190,12 +190,12 @@ class TextFeatures:
             found += [b" ".join(some[i : i + n]) for i in range(len(some) - n + 1)]
         return found
 
-    def _known(self, text: Text) -> list[int]:
+    def _known_columns(self, text: Text) -> list[int]:
         columns = map(self._column.get, self._grams(text))
         return [column for column in columns if column is not None]
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return columns; a negative one, ~column, has the sign -1."""
+        """Return hashed columns; ~column instead of a column stands for the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -220,7 +220,7 @@ class TextFeatures:
         parts += grams.counts
         everything = hstack(parts, format="csr") if len(parts) > 1 else counts
         totals = np.bincount(everything.indices, everything.data, everything.shape[1])
-        # ties by first appearance
+        # break ties by first appearance
         order = grams.order()
         order[order >= len(words)] += len(single) - len(words)
         order = np.append(order, np.arange(len(words), len(single)))
@@ -243,9 +243,9 @@ class TextFeatures:
     def _read(
         self, documents: Iterable[Text]
     ) -> tuple[list[bytes], list[I32], Subwords | None, csr_matrix]:
-        """Return the words, the texts of n-grams as their numbers, subwords, and words' counts."""
+        """Read documents: words, n-grams as word numbers, subwords, and word counts."""
         numbers: defaultdict[bytes, int] = defaultdict()
-        numbers.default_factory = numbers.__len__  # a new word's number is how many there are
+        numbers.default_factory = numbers.__len__  # the next number is the number of words so far
         texts: list[I32] = []
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
 
@@ -264,7 +264,7 @@ class TextFeatures:
         return list(numbers), texts, subwords, counts
 
     def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
-        """Return which columns are in enough documents, and not in too many."""
+        """Return which columns occur in enough documents, but not in too many."""
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         highest = self.options.max_df * counts.shape[0]
         eligible: NDArray[np.bool_] = (present >= self.options.min_df) & (present <= highest)
@@ -283,7 +283,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> csr_matrix:
-        """Return the counts of the columns that `numbered` returns for each document."""
+        """Count the columns that `numbered` returns for each document."""
         pieces, lists = [], []
         for text in documents:
             lists.append(numbered(text))
@@ -309,14 +309,14 @@ class TextFeatures:
 def _counts_of_lists(
     lists: list[list[int]],
 ) -> tuple[I64, I32, F32]:
-    """Return for each list the number of distinct columns, these sorted, and their counts."""
+    """Return the sorted distinct columns of each list, how many there are, and their counts."""
     flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     negative = flat < 0
     columns = np.where(negative, ~flat, flat)
     keys, inverse = np.unique((rows << 32) | columns, return_inverse=True)
     counts = np.bincount(inverse, np.where(negative, -1.0, 1.0), len(keys))
-    kept = counts != 0  # hashed features may cancel
+    kept = counts != 0  # features with opposite signs may cancel
     keys, counts = keys[kept], counts[kept]
     sizes = np.bincount(keys >> 32, minlength=len(lists))
     return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The fit of a linear classifier: the choice of settings, the training, and the calibration.
+"""Fits a linear classifier: chooses settings, trains, and calibrates.
 
 `fit_linear` is the one place that does it, for files, estimators, few labels and clusters.
 """
@@ -35,7 +35,7 @@ from .choose import (
     choose,
     mean_and_error,
 )
-from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, LEARNED
+from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, TRIAL_DOCUMENTS
 from .forest import Forest
 from .label_tree import train_trees
 from .labeled import Labeled
@@ -45,9 +45,11 @@ from .solver import solve
 from .trainer import ClassifierTrainer, Scorer, Weights, resized
 
 EndIteration = Callable[[int, float], bool]
-MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # whose scores calibrate at once
-LEFT_OUT_OF_SETS = 1000  # documents of several labels: most labels are rare
-FALL = 10.0  # standard errors by which a training may not be worse than its trials
+MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
+LEFT_OUT_OF_SETS = (
+    1000  # number of documents left out if documents have several labels, which are mostly rare
+)
+FALL = 10.0  # standard errors by which training may be worse than the trials
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """How `fit_linear` is run, beside what is learned; by default nothing is shown or saved.
+    """How `fit_linear` runs and reports; by default nothing is shown or saved.
 
     Attributes
     ----------
@@ -151,7 +153,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
 
 
 def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
-    """Fit to classes of which the first `size` are labels; see `Problem.with_none`."""
+    """Fit to classes; the first `size` are labels, see `Problem.with_none`."""
     choice = None
     if job.chooses and job.remote is None:
         choice = choose(problem, job.seconds, job.reporter, job.received)
@@ -187,17 +189,17 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
 def _divided(
     data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
 ) -> tuple[Labeled, Labeled | None]:
-    """Return the documents to train on, and those that are left out for the calibration.
+    """Split documents into training documents, and those left out for the calibration.
 
     Of few documents, none are left out: folds calibrate, except trees.
     """
     count = len(data.labels)
     is_tree = options.objective == "tree"
-    few = count < (MIN_COMPARED if is_tree else LEARNED)
+    few = count < (MIN_COMPARED if is_tree else TRIAL_DOCUMENTS)
     if options.loss != "hinge" or not job.calibrates or job.remote is not None or few:
         return data, None
     left_out = min(count, CERTAIN) // FOLDS
-    if problem.several and count >= LEARNED:
+    if problem.several and count >= TRIAL_DOCUMENTS:
         left_out = LEFT_OUT_OF_SETS
     groups = np.arange(count) if data.groups is None else data.groups
     order = np.random.default_rng(options.seed).permutation(count)
@@ -206,7 +208,7 @@ def _divided(
 
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int) -> OutOfFold:
-    """Return the scores of documents whose labels are known; of many, some from all of the file."""
+    """Return scores of labeled documents; if there are many, a sample from the whole file."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
@@ -225,7 +227,7 @@ def _calibrate(
     size: int,
     job: Job,
 ) -> None:
-    """Set the calibration and the threshold, by documents that were not learned."""
+    """Set the calibration and the threshold on documents outside the training data."""
     options, several = fitted.options, problem.several
     kind = "logistic" if several else "normalized"
     if several or options.objective == "tree":
@@ -256,7 +258,7 @@ def _calibrate(
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
-    """Return what labels gain by the documents that they lack, such that nDCG@5 is highest.
+    """Return the score offset of each label, by its frequency, with the best nDCG@5.
 
     After few epochs, rare labels have too low scores (logit adjustment, Menon et al. 2021). Nothing
     if no gain is clear.
@@ -278,7 +280,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise if the documents that chose the settings are now predicted far worse."""
+    """Raise an error if predictions are far worse than they were in the trials."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -309,7 +311,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The training of one set of weights: what learners take, and where they leave the result.
+    """The training of one set of weights: inputs of the learners, and their result.
 
     Parameters
     ----------
@@ -387,11 +389,13 @@ class Task:
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the figures of an epoch, and its weights if they are the best."""
+        """Store the statistics of an epoch, and its weights if they are the best."""
         self.records.append(dict(record))
         if self.best_tables:
             figure = record[self.figure]
-            if figure >= self.best:  # few documents have ties, where more training is better
+            if (
+                figure >= self.best
+            ):  # ties are common with few documents, where more training is better
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table
@@ -405,7 +409,7 @@ class Task:
         return len(figures) - 1 - figures.index(max(figures)) >= patience
 
     def train(self) -> None:
-        """Train until the last epoch or early stopping, and use the weights of the best epoch.
+        """Train until the last epoch or early stopping, and restore the weights of the best epoch.
 
         Raises
         ------
@@ -422,7 +426,7 @@ class Task:
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
-        """Call `run`, whose iterations are reported as epochs.
+        """Call `run`, and report its iterations as epochs.
 
         It gets a function for the end of each iteration, with its number and loss, that returns
         whether to stop, and one that raises Interrupted if a signal was received.
@@ -453,14 +457,14 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the result so far; None if there is none, on workers or in nodes of trees."""
+        """Save the current result; return None if weights are on workers or in tree nodes."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
 
 
 class SgdRun(TrainingRun):
-    """The epochs of stochastic gradient descent, which can be resumed."""
+    """A resumable training run with stochastic gradient descent."""
 
     kind, unit = "classes", "documents"
 
@@ -502,12 +506,12 @@ class SgdRun(TrainingRun):
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
-        """Return the figures of all epochs so far."""
+        """Return the statistics of all epochs so far."""
         task = self._task
         return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:
-        """Restore them."""
+        """Restore the statistics that `notes` returned."""
         task = self._task
         task.records[:] = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
         task.best, task.best_epoch = float(notes["best"]), int(notes["best_epoch"])
@@ -544,23 +548,23 @@ def _by_trees(task: Task) -> None:
     task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
 
 
-# What trains a task, by `ClassifyOptions.learner`; `RemoteTraining.train` is another.
+# Training functions by `ClassifyOptions.learner`; `RemoteTraining.train` is another one.
 LEARNERS: dict[str, Callable[[Task], None]] = {
     "sgd": _by_sgd, "lbfgs": _by_lbfgs, "tree": _by_trees,
 }  # fmt: skip
 
 
 class RemoteTraining(Protocol):
-    """Training on the workers of an executor; see `dcme_w2v.cluster.distribute`."""
+    """Training on workers; see `dcme_w2v.cluster.distribute`."""
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the options of a worker; raise UsageError for options that are not supported."""
+        """Return the options for workers; raise UsageError for unsupported options."""
 
     def train(self, task: Task) -> None:
         """Train to the end."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Return the record of the training; may rescale the weights by held-out documents."""
+        """Return the training record; may rescale the weights on held-out documents."""
 
 
 def _hash_of(data: Labeled) -> str:

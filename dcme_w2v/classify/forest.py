@@ -1,4 +1,4 @@
-"""Trees of labels that score documents, in memory and as arrays of a file."""
+"""Label trees that score documents, in memory and as arrays in model files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from .label_tree import ARRAYS, Tree, coded, decoded
 from .metrics import Top, best_classes
 from .trainer import Scorer, documents_at_once
 
-CANDIDATES = 100  # labels that a tree finds for a document
-STORED = ("children", "rows", "features", "columns", "labels")  # of ARRAYS, as they are
-LARGEST = 1e30  # size of a weight
-LOWEST = -20.0  # log-probability of a label that no tree finds
+CANDIDATES = 100  # number of labels that a tree returns for a document
+STORED = (
+    "children",
+    "rows",
+    "features",
+    "columns",
+    "labels",
+)  # ARRAYS that are stored without conversion
+LARGEST = 1e30  # largest absolute weight
+LOWEST = -20.0  # log-probability of labels that no tree returns
 
 
 class Forest(Scorer):
-    """Trees of the same labels; scores are log p with their mean p.
+    """Several trees over the same labels; scores are logarithms of their mean probability.
 
     Parameters
     ----------
@@ -40,8 +46,8 @@ class Forest(Scorer):
         """Number of columns of the documents."""
         return self.trees[0].features
 
-    def _found(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
-        """Return the probabilities of the labels that trees find."""
+    def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
+        """Return the mean probabilities of the labels that the trees find."""
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
         found = csr_matrix(shape)
         for tree in self.trees:
@@ -55,18 +61,18 @@ class Forest(Scorer):
     def _batches(self, documents: core.SparseRows, threads: int) -> Iterator[csr_matrix]:
         step = max(1, min(documents_at_once(self.classes), -(-len(documents) // threads)))
         spans = ((i, min(i + step, len(documents))) for i in range(0, len(documents), step))
-        return ordered_map(lambda span: self._found(documents, *span), spans, threads)
+        return ordered_map(lambda span: self._label_probabilities(documents, *span), spans, threads)
 
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
         """Return the logarithms of the mean probabilities."""
-        return _log(self._found(documents, begin, end).toarray())
+        return _log(self._label_probabilities(documents, begin, end).toarray())
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
-        """Yield the scores of some documents at a time."""
+        """Yield the scores of documents in batches."""
         return (_log(found.toarray()) for found in self._batches(documents, threads))
 
     def best(self, documents: core.SparseRows, count: int, threads: int) -> Iterator[Top]:
-        """Yield the classes of the highest scores and these, without the scores of all classes."""
+        """Yield the best classes and their scores, without computing the scores of all classes."""
         for found in self._batches(documents, threads):
             sizes = np.diff(found.indptr)
             if sizes.min(initial=count) < count:
@@ -78,7 +84,7 @@ class Forest(Scorer):
             yield found.indices[chosen].astype(np.int32), _log(found.data[chosen])
 
     def above_mean(self, number: int) -> F32:
-        """Return the mean weights of a class."""
+        """Return a class's weights, averaged over the trees."""
         return np.mean([tree.weights(number) for tree in self.trees], axis=0)
 
 
@@ -87,7 +93,7 @@ def _log(p: F64) -> F64:
 
 
 def tree_arrays(tree: Tree) -> dict[str, Array | ChunkedArray]:
-    """Return a tree as arrays for `save_model`."""
+    """Convert a tree to the arrays that `save_model` stores."""
     levels, ends = coded(tree.arrays["values"])
     lengths = np.diff(tree.arrays["starts"]).astype(np.uint16)
     coding: dict[str, Array | ChunkedArray] = {"levels": levels, "ends": ends, "lengths": lengths}
@@ -95,7 +101,7 @@ def tree_arrays(tree: Tree) -> dict[str, Array | ChunkedArray]:
 
 
 def forest_of(model: Model, classes: int, bias: float) -> Forest:
-    """Return the trees of a model's file."""
+    """Restore the trees from a model file."""
     trees: list[Tree] = []
     while f"children_{len(trees)}" in model.arrays:
         trees.append(_tree(model, f"_{len(trees)}", classes, bias))
@@ -119,7 +125,7 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
         arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
             raise ValueError("the labels of a tree are not all classes")
-        # the last row of a node is of the bias, which follows the features
+        # the last row of each node has the bias, whose column follows the features
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
             raise ValueError("the places of a tree are not as many as classes")

@@ -1,4 +1,4 @@
-"""Trees of labels with sparse weights, for many thousand labels.
+"""Label trees with sparse weights, for many thousands of labels.
 
 Similar labels are clustered into nodes of a tree (Prabhu et al. 2018, Parabel; Khandagale et al.
 2020, Bonsai). A node has a linear model of its children, trained by the squared hinge loss on the
@@ -18,17 +18,17 @@ from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 from .options import TREES, ClassifyOptions, resolved
 from .trainer import ClassifierTrainer
 
-LEAF = 64  # labels of a node at most
-ROOT, BRANCH = 1024, 64  # children of the root, and of nodes between it and the leaves, at most
-BEAM = 10  # nodes of a level that are searched
-# Weights below are dropped. The margin is 4; on EURLEX57K 0.4 leaves twice as many weights, and
+LEAF = 64  # maximum number of labels in a node
+ROOT, BRANCH = 1024, 64  # maximum number of children of the root, and of inner nodes
+BEAM = 10  # number of nodes searched per level
+# Smaller weights are dropped. The margin is 4; on EURLEX57K 0.4 leaves twice as many weights, and
 # P@5 is 0.4 higher.
 SMALLEST = 0.6
-DIMENSIONS, OF_A_LABEL = 256, 32  # of centroids, and their documents
-ROUNDS = 20  # of 2-means
-BLOCK = 1024  # labels whose centroids are projected at once
+DIMENSIONS, OF_A_LABEL = 256, 32  # dimensions of centroids, and documents per label in them
+ROUNDS = 20  # iterations of 2-means
+BLOCK = 1024  # number of labels whose centroids are projected at once
 
-LEVELS = 127  # of the logarithm of a weight's size; a step is about 6 %
+LEVELS = 127  # levels of a logarithmic scale; a step is about 6 %
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
@@ -36,7 +36,7 @@ ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree: the arrays of csrc/classify/label_tree.h, and the label of each place.
+    """A tree: the arrays of csrc/classify/label_tree.h, and the label at each position.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Tree:
         object.__setattr__(self, "core", made)
 
     def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
-        """Return the most probable labels, -1 for none, and their log-probabilities."""
+        """Return the most probable labels (-1: none) and their log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)
         self.core.best(documents, begin, end, BEAM, places, scores)  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ class Tree:
 def coded(
     values: F32,
 ) -> tuple[I8, F64]:
-    """Return weights, not 0, as signed levels from 1 to LEVELS, and the lowest and highest size."""
+    """Quantize nonzero weights to signed levels; also return the lowest and highest size."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
@@ -92,7 +92,7 @@ def coded(
 
 
 def decoded(levels: I8, ends: F64) -> F32:
-    """Return the weights of signed levels."""
+    """Convert signed levels back to weights."""
     sizes = np.append(0.0, np.geomspace(ends[0], ends[1], LEVELS)).astype(np.float32)
     own: F32 = sizes[np.minimum(np.abs(levels.astype(np.int16)), LEVELS)]
     return np.where(levels < 0, -own, own)
@@ -107,7 +107,7 @@ def train_trees(
     watch: Callable[[int], None],
     sample_weight: F32 | None = None,
 ) -> list[Tree]:
-    """Train trees of labels.
+    """Train label trees.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def centroids(
     classes: int,
     random: np.random.Generator,
 ) -> F32:
-    """Return unit vectors: the sums of some documents of each label in a random projection."""
+    """Return a unit vector per label: the sum of some of its documents, randomly projected."""
     order = np.lexsort((random.random(len(labels)), labels))
     sorted_labels = labels[order]
     starts = np.searchsorted(sorted_labels, np.arange(classes + 1))
@@ -166,7 +166,7 @@ def centroids(
 
 
 def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
-    """Return groups of at most LEAF similar points by recursive balanced 2-means, in order."""
+    """Divide points by recursive balanced 2-means into ordered groups of at most LEAF."""
     found: list[I64] = []
     waiting = [np.arange(len(points))]
     while waiting:
@@ -191,7 +191,7 @@ def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
 
 
 def _levels(groups: int) -> list[I64]:
-    """Return the group of each node in its parent, from the leaves to the children of the root."""
+    """Return the parent of each node, level by level from the leaves to the root's children."""
     found: list[I64] = []
     while groups > ROOT:
         found.append(np.arange(groups) // BRANCH)
@@ -208,14 +208,14 @@ def _train(
     advance: Callable[[int], None],
     weights: F32 | None,
 ) -> Tree:
-    """Train the nodes of a tree whose leaves have these labels."""
+    """Train the nodes of a tree with the given leaves."""
     order = np.concatenate(groups)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     parents = [np.repeat(np.arange(len(groups)), [len(one) for one in groups])]
     parents += _levels(len(groups))
     child, jobs = place[labels], []
-    pairs = []  # of each level: documents, children and their parents
+    pairs = []  # for each level: documents, children and their parents
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
@@ -259,7 +259,7 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """Yield the documents of each node of a level, their child in it, and how many it has."""
+    """For each node of a level, yield its documents, their child, and the number of children."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))
@@ -279,7 +279,7 @@ def _train_node(
     options: ClassifyOptions,
     weights: F32 | None,
 ) -> _Rows:
-    """Return the weights of a node that are not small, of features that have any."""
+    """Train a node, and return its weights without small ones and without empty features."""
     if not len(documents):
         return np.array([matrix.shape[1]], np.int32), csr_matrix((1, children), dtype=np.float32)
     own, number = np.unique(documents, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Labeled documents and their weights, as everything that learns or measures takes them."""
+"""The class `Labeled`: labeled documents with weights, the input of all training and measuring."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.columns import label_of
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 
-MOST_WEIGHT = 1_000_000  # of a class
-NEGLIGIBLE = 1e-6  # share of all weights below which documents together are left out
-SAME = 1e-6  # relative difference of weights that are equal
+MOST_WEIGHT = 1_000_000  # maximum weight of a class
+NEGLIGIBLE = 1e-6  # documents with less than this share of all weight are left out together
+SAME = 1e-6  # relative difference below which weights count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
-    """Return an instance for each label of documents: indices of documents and of classes."""
+    """Return one instance per label of each document: document and class indices."""
     sizes = [len(own) for own in labels]
     flat = [label for own in labels for label in own]
     return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
@@ -29,7 +29,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents and the class indices of their labels; -1 is a label that is not a class.
+    """Documents and the class indices of their labels; -1 marks a label that is not a class.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Labeled:
     groups: I64 | None = None
 
     def weighted(self, weights: F64) -> Labeled:
-        """Return the documents with weights, of which only the proportions count.
+        """Weight the documents, normalizing the weights, as only their proportions matter.
 
         Their mean is made 1, and documents that together have less than a millionth of all weights
         are left out, as with the weight 0.
@@ -67,7 +67,7 @@ class Labeled:
         return data if np.ptp(own) <= SAME else data.with_weights(own.astype(np.float32))
 
     def with_weights(self, weights: F32 | None) -> Labeled:
-        """Return the documents with these weights, as they are."""
+        """Replace the weights of the documents, without normalizing."""
         return Labeled(self.matrix, self.labels, weights, self.groups)
 
     @property
@@ -77,18 +77,18 @@ class Labeled:
 
     @property
     def held_together(self) -> int:
-        """How many groups there are, which folds keep whole: documents, or sentences of tokens."""
+        """The number of groups that folds keep together: documents, or sentences of tokens."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
-        """Return the weights with the sum 1."""
+        """Return the weights, scaled to sum 1."""
         if self.weights is None:
             return np.full(len(self.labels), 1 / max(1, len(self.labels)))
         found = self.weights.astype(np.float64)
         return found / found.sum()
 
     def instances(self) -> tuple[I64, I32]:
-        """Return an instance for each label: indices of documents and of classes."""
+        """Return one instance per label: document and class indices."""
         return instances_of(self.labels)
 
     def instance_weights(self) -> F32 | None:
@@ -96,12 +96,12 @@ class Labeled:
         return None if self.weights is None else self.weights[self.instances()[0]]
 
     def counts(self, classes: int) -> F64:
-        """Return the sum of the weights of the documents of each class."""
+        """Return the total weight of the documents in each class."""
         found = np.bincount(self.instances()[1], self.instance_weights(), classes)
         return found.astype(np.float64)
 
     def some(self, chosen: I64) -> Labeled:
-        """Return the documents of these numbers."""
+        """Select documents by index."""
         weights = None if self.weights is None else self.weights[chosen]
         groups = None if self.groups is None else self.groups[chosen]
         return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights, groups)
@@ -152,7 +152,7 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return the weight of each document's class, of several the mean, of none 1."""
+    """Return each document's class weight: the mean over several labels, 1 without labels."""
     rows, numbers = instances_of(labels)
     own = np.append(class_weights, 1.0)[numbers]  # the label -1 is no class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
@@ -163,7 +163,7 @@ def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 
 def kind_of_labels(labels: Iterable[Any]) -> str:
-    """Return what labels are: text, integers or booleans; floats that are integers are integers.
+    """Return the type of labels: text, integers (also as floats) or booleans.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 
 def name_of_label(label: Any, kind: str) -> str:
-    """Return the name of a label in files."""
+    """Return the text that stands for a label in files."""
     name = label_of(str(int(label) if kind == "integer" else label))
     if not name:
         raise UsageError(f"the label {label!r} is empty; give it a name")
@@ -199,13 +199,13 @@ def name_of_label(label: Any, kind: str) -> str:
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Return the label that `name_of_label` has named; raise ValueError if there is none."""
+    """Invert `name_of_label`; raise ValueError if the text names no label."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name
 
 
 def array_of_labels(labels: Sequence[Any]) -> Array:
-    """Return labels of one kind as an array; integers that numpy does not have, as objects."""
+    """Convert labels of one type to an array; very large integers become objects."""
     found = np.array(labels) if len(labels) else np.zeros(0, dtype=np.str_)
     return found if found.dtype.kind in "bUiu" else np.array(labels, dtype=object)

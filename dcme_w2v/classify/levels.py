@@ -1,4 +1,4 @@
-"""Weights in a few levels: of fused features, and of small models."""
+"""Weights quantized to a few levels, for fused features and small models."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ BIAS = 1.0  # value of the constant feature of a model of levels
 
 @dataclass(frozen=True)
 class Evidence:
-    """Levels of pairs of feature and class.
+    """Quantized levels of feature-class pairs.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Evidence:
     loss: float
 
     def columns(self) -> csr_matrix:
-        """Return the matrix C for which X @ C has h of rows X.
+        """Return the matrix C such that X @ C is h of the rows X.
 
         float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
         c.
@@ -43,7 +43,7 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return h of rows, whose values may count as 1: shape (rows, classes x levels)."""
+        """Return h of rows, shape (rows, classes x levels); binary models count values as 1."""
         found = csr_matrix((ones(matrix) if binary else matrix) @ self.columns())
         found.sort_indices()
         return found

@@ -1,4 +1,4 @@
-"""Measures of a classifier over batches of documents: of one label, of multilabel, of clusters."""
+"""Metrics of classifiers and clusterings, computed over batches of documents."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-RANGES, LEAST_SHOWN = 10, 0.01  # of probabilities in a table of reliability
-Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
+RANGES, LEAST_SHOWN = 10, 0.01  # bins of the reliability table
+Top = tuple[I32, F64]  # class indices and scores, each of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 
 
@@ -34,14 +34,14 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the logarithm of a minimum probability; raise UsageError if it is none."""
+    """Return the logarithm of a minimum probability; raise UsageError if it is not valid."""
     if not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 
 def best_classes(scores: F64, count: int) -> Top:
-    """Return the classes with the highest scores, the best first, and these scores.
+    """Return the highest-scoring classes, best first, and their scores.
 
     The lower class number comes first among equal scores.
     """
@@ -58,7 +58,7 @@ def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
 
 
 def ndcg(scores: F64, relevant: Bools) -> F64:
-    """Return the nDCG@5 of documents, each with a relevant class; see `relevance`."""
+    """Return the nDCG@5 of each document; all must have a relevant class, see `relevance`."""
     k = min(max(RANKS), scores.shape[1])
     hits = np.take_along_axis(relevant, top_columns(scores, k), axis=1)
     discounts = 1 / np.log2(np.arange(2, k + 2))
@@ -77,7 +77,7 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 
 
 class Reliability:
-    """How probabilities agree with what is observed, in ten ranges of the same width.
+    """Statistics of how predicted probabilities agree with observed frequencies, in ten bins.
 
     With one label a document, the probability of the best class is compared with how often it is
     right; with several, that of each label of at least `LEAST_SHOWN` with how often documents have
@@ -86,10 +86,12 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros((3, RANGES))  # of weights, of probabilities, and of what is right
+        self._sums = np.zeros(
+            (3, RANGES)
+        )  # sums of weights, of probabilities, and of correct predictions
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add probabilities, whether they are right, and weights, all of the same shape."""
+        """Add probabilities, whether each prediction is right, and weights, all of one shape."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -97,7 +99,7 @@ class Reliability:
             sums += np.bincount(ranges, values, RANGES)
 
     def result(self) -> dict[str, Any]:
-        """Return the error, and of each range its mean probability, what is observed, and count."""
+        """Return the calibration error, and each bin's mean probability, frequency and count."""
         counts, expected, observed = self._sums
         used = np.flatnonzero(counts)
         rows = [
@@ -142,9 +144,11 @@ class Measures:
         self._may_be_none = min_probability is not None
         self._least = log_of_probability(threshold if min_probability is None else min_probability)
         self._gains = gains
-        self._gained = {k: np.zeros(2) for k in RANKS}  # sums of gains, and of the best possible
+        self._gained = {
+            k: np.zeros(2) for k in RANKS
+        }  # sums of the gains, and of the best possible gains
         self._documents = self._unknown = 0
-        self._total = 0.0  # of the weights
+        self._total = 0.0  # sum of the weights
         self._sums: dict[str, float] = {}
         self._right, self._predicted = np.zeros(classes), np.zeros(classes)
         self._wanted = np.zeros(classes + 1)  # the last is for unknown labels
@@ -155,7 +159,7 @@ class Measures:
         labels: Sequence[Sequence[int]],
         weights: NDArray[np.floating] | None = None,
     ) -> None:
-        """Add documents: log-probabilities (documents, classes), labels and weights, by default 1.
+        """Add documents: log-probabilities (documents, classes), labels and optional weights.
 
         A label of -1 is unknown to the model: it is true and never predicted.
         """
@@ -234,7 +238,7 @@ class Measures:
             sums += found[:k].sum(), possible[:k].sum()
 
     def per_class(self) -> list[tuple[float, ...]]:
-        """Return precision, recall, F1 and documents of each class."""
+        """Return precision, recall, F1 and the number of documents for each class."""
         wanted = self._wanted[:-1]
         counts = np.rint(wanted).astype(np.int64)
         figures = (*_f1(self._right, self._predicted, wanted), counts)
@@ -252,11 +256,11 @@ class Measures:
         for name, value in sums.items():
             if name == "answered_accuracy":
                 found[name] = value / (sums["answered"] or 1.0)
-            elif name.startswith(("r_precision", "ndcg")):  # not defined without a label
+            elif name.startswith(("r_precision", "ndcg")):  # undefined without a label
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # not defined without a known label
+            elif known:  # undefined without a known label
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
@@ -285,7 +289,7 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
 
 
 def propensity_gains(counts: Sequence[int], documents: int) -> F64:
-    """Return the inverse propensities of labels, by which rare ones count more (Jain et al. 2016).
+    """Return inverse propensities, which give rare labels more weight (Jain et al. 2016).
 
     A label of n training documents is noted on a relevant document with the propensity
     1 / (1 + C / (n + B)^A), C = (log N - 1) (B + 1)^A, with N documents.
@@ -310,7 +314,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
 def best_threshold(
     log_p: F64, labels: Sequence[Sequence[int]], weights: F64, may_be_none: bool = False
 ) -> float:
-    """Return the probability threshold with the best micro F1 of documents with weights.
+    """Return the probability threshold with the best weighted micro F1.
 
     The most probable label of a document is always predicted, unless `may_be_none`.
     """
@@ -325,22 +329,22 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # between the least probable label that is predicted and the next
+    return float(ends.mean())  # halfway between the last predicted label and the next one
 
 
 class ClusterMeasures:
-    """Counts of documents by label and cluster, from which `result` makes the measures."""
+    """Counts documents by label and cluster, from which `result` computes the metrics."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
     def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
-        """Take in the most probable clusters and the first labels of some documents."""
+        """Add documents by their most probable cluster and first label."""
         for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
             self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 
     def result(self) -> dict[str, Any]:
-        """Return the measures by name; see `cluster_measures`."""
+        """Return the metrics by name; see `cluster_measures`."""
         labels = sorted({label for label, _ in self._counts})
         clusters = sorted({cluster for _, cluster in self._counts})
         table = np.zeros((len(labels), len(clusters)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Mixins of the scikit-learn classifiers: predictions from probabilities or linear scores."""
+"""Mixins for scikit-learn classifiers, which predict from probabilities or linear scores."""
 
 from abc import abstractmethod
 from typing import Any

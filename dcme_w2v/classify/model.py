@@ -47,15 +47,15 @@ from .weight_files import arrays_of, scorer_of
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
-ALONE = 1 << 20  # products that one thread has computed before others have started
-MAX_IDF = 1e6  # of 10^19 documents it is 45
-NONE = "none_of_the_labels"  # of a record: training documents with none of them
-COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
+ALONE = 1 << 20  # number of products below which starting further threads does not pay
+MAX_IDF = 1e6  # the largest plausible idf; for 10^19 documents it is 45
+NONE = "none_of_the_labels"  # record entry: number of training documents without a label
+COLUMNS = "columns"  # record entry: columns of the .npz training files, or None
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
 
 class Explanation(Rows[tuple[str, float]]):
-    """Features of a class, by name, with their weights.
+    """Feature names of a class, with weights.
 
     Of a text, these are contributions: the value of the feature times the difference of its weights
     for two classes. With `rest` they add up to the difference of the scores of these classes.
@@ -83,7 +83,7 @@ class Explanation(Rows[tuple[str, float]]):
 
 @dataclass(repr=False)
 class Predictor(Shown, ABC):
-    """A model that predicts classes.
+    """A model that predicts classes, with the methods that all such models share.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Predictor(Shown, ABC):
 
     @property
     def labels(self) -> list[Any]:
-        """The labels of `classes`, in their order."""
+        """The labels that `classes` names, in the same order."""
         return [label_of_name(name, self.label_kind) for name in self.classes]
 
     @property
@@ -150,7 +150,9 @@ class Predictor(Shown, ABC):
     def rows(self, texts: Sequence[Text]) -> csr_matrix:
         """Return documents as vectors."""
         if self.text is None:
-            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
+            raise UsageError(
+                "the model classifies vectors, not text; give an svmlight or .npz file"
+            )
         return self.text.transform(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -164,7 +166,7 @@ class Predictor(Shown, ABC):
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def _in_order(self, batches: Iterable[F64]) -> F64:
-        """Return numbers of documents and classes as an array with the columns of `classes_`."""
+        """Arrange the values of documents and classes by the columns of `classes_`."""
         labels = self.labels
         order = sorted(range(len(labels)), key=labels.__getitem__)
         found = np.concatenate([np.empty((0, len(labels))), *batches])
@@ -200,7 +202,7 @@ class Predictor(Shown, ABC):
         return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def rows_of(self, texts: Any) -> csr_matrix:
-        """Return texts as rows; rows of a model of vectors are taken as they are."""
+        """Convert texts to rows; a model of vectors takes rows as they are."""
         if self.text is None:
             return check_rows(texts)
         return self.rows(list(as_texts(texts)))
@@ -253,7 +255,7 @@ class Predictor(Shown, ABC):
         threads: int | None = None,
         min_probability: float | None = None,
     ) -> Iterator[list[tuple[str, float]]]:
-        """Yield what `predict_top` returns for documents as vectors."""
+        """Yield the results of `predict_top` for documents given as vectors."""
         if min_probability is None and not topn and self.record.get(NONE):
             min_probability = self.threshold
         threshold = self.threshold if min_probability is None else min_probability
@@ -270,7 +272,7 @@ class Predictor(Shown, ABC):
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
-        """Return the highest-weighted features of a class, or the contributions of those of a text.
+        """Return the highest-weighted features of a class, or the contributions in a text.
 
         Without a text, these are the features of the highest weights. With one, these are its
         features that move its score of the class, minus that of another one, the most.
@@ -307,11 +309,15 @@ class Predictor(Shown, ABC):
 
     def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
         if self.text is None or self.text.is_by_token:
-            raise UsageError("--text: the model does not classify texts; omit it")
+            raise UsageError(
+                "--text: is not supported, as the model does not classify texts; omit it"
+            )
         rows = self.align_features(self.rows(list(as_texts([text]))))
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
-            raise UsageError("--text: the model has no weights of words for labels; omit it")
+            raise UsageError(
+                "--text: is not supported, as the model has no weights of words for labels; omit it"
+            )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
         check_scores(scores)
         ranked = np.argsort(-scores[0], kind="stable").tolist()
@@ -326,7 +332,7 @@ class Predictor(Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return what scores rows; None if it is not linear."""
+        """Return the scorer of rows; None if the model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
@@ -336,14 +342,14 @@ class Predictor(Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features of the highest weights; of text, weights times typical values."""
+        """Return the highest-weighted features; text features are scaled by typical values."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record without the features of text."""
+        """Return the entries of the model's record, without text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -358,7 +364,7 @@ class Predictor(Shown, ABC):
         return found if is_plain else {**found, "calibration": self.calibration.stored()}
 
     def write(self, path: PathLike, kind: str, arrays: dict[str, Any], **more: Any) -> None:
-        """Write the model's file, with the features of text."""
+        """Write the model file, including text features."""
         description = self.described(**more)
         store_text(self.text, arrays, description)
         save_model(path, kind, VERSION, arrays, description)
@@ -367,7 +373,7 @@ class Predictor(Shown, ABC):
 def restored(
     model: Model, options: type[Checked] | None, text: TextFeatures | None
 ) -> tuple[Any, ...]:
-    """Return the attributes of `Predictor` that `Predictor.described` has written."""
+    """Restore the attributes of `Predictor` from the entries that `Predictor.described` returns."""
     record = model.value("record", dict)
     if type(record.get(COLUMNS, 0)) not in (int, type(None)):
         raise model.fault("record", f"{COLUMNS} is no number")
@@ -382,7 +388,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows and their log-probabilities; `is_latent`: of latent classes, if any."""
+    """Yield batches of rows with log-probabilities, of latent classes if `is_latent`."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -433,7 +439,7 @@ class Classifier(Predictor):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield `best_classes`; of trees, without the probabilities of all labels."""
+        """Yield `best_classes`; trees do not compute the probabilities of all labels for it."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -451,7 +457,7 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return what scores rows; it may have the weights of their features only."""
+        """Return the scorer of rows, perhaps with only the weights of the features in them."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
@@ -482,7 +488,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return what the stored names of classes are in Python."""
+    """Return the Python type of labels whose names are stored."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -494,7 +500,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Return the stored calibration, by default the softmax."""
+    """Return the stored calibration; the default is the softmax."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)
@@ -505,7 +511,7 @@ def _calibration_in(model: Model) -> Calibration:
 def store_text(
     text: TextFeatures | None, arrays: dict[str, Any], description: dict[str, Any]
 ) -> None:
-    """Add what `text_of` reads to the arrays and the description of a model."""
+    """Add the text features to a model's arrays and description, for `text_of`."""
     description["features"] = None
     if text is not None:
         description["features"] = asdict(text.options)
@@ -518,13 +524,13 @@ def store_text(
 
 
 def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:
-    """Add the counts of pairs of tags to a model's arrays, if there are any."""
+    """Add the counts of tag pairs, if there are any, to a model's arrays."""
     if text.tag_pairs is not None:
         arrays["tag_pairs"] = text.tag_pairs
 
 
 def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
-    """Read the counts of pairs of tags, if the model classifies tokens.
+    """Restore the counts of tag pairs, if the model classifies tokens.
 
     Raises
     ------
@@ -539,7 +545,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
-    """Return what turns text into rows of so many columns; None for a model of vectors."""
+    """Return the converter from text to rows; None if the model takes vectors."""
     if model.description.get("features", {}) is None:
         return None
     options = model.options("features", FeatureOptions)

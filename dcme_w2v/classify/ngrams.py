@@ -1,4 +1,4 @@
-"""n-grams of texts as features: of words, and of the characters of words."""
+"""Extracts n-gram features from texts: of words, and of characters within words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import I32, I64
 
-MAX_WORD = 4096  # characters; a longer run without a space is data rather than text
+MAX_WORD = (
+    4096  # maximum characters of a word; longer runs without a space are data rather than text
+)
 
 
 class NGrams:
-    """The n-grams of documents, which are numbered after the words.
+    """Word n-grams of documents, whose IDs follow those of the words.
 
     Parameters
     ----------
@@ -44,11 +46,11 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        first_document[words.indices[::-1]] = rows[::-1]  # the last assignment stays
+        first_document[words.indices[::-1]] = rows[::-1]  # the last assignment wins
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]
         self.counts: list[csr_matrix] = []
-        shorter = self._flat.astype(np.int64)  # the number of the shorter n-gram that starts here
+        shorter = self._flat.astype(np.int64)  # ID of the shorter n-gram that starts here
         for n in lengths:
             is_inside = document[: 1 - n] == document[n - 1 :]
             if n > everywhere:
@@ -67,7 +69,7 @@ class NGrams:
         self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
-        """Return the numbers of words and n-grams by first appearance, in a document by length."""
+        """Return the IDs of words and n-grams by first appearance, within a document by length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Sequence[bytes], numbers: I64) -> list[bytes]:
@@ -78,7 +80,7 @@ class NGrams:
 
 
 class Subwords:
-    """The words of texts, and the counts of their character n-grams.
+    """Words of texts, with counts of their character n-grams.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class Subwords:
         self._texts.append([self._number[word] for word in words])
 
     def distinct(self) -> tuple[list[bytes], csr_matrix]:
-        """Return all n-grams by first appearance, and their counts, shape (texts, n-grams)."""
+        """Return the distinct n-grams by first appearance, and counts, shape (texts, n-grams)."""
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         of_words = [list(map(numbers.__getitem__, self._ngrams(word))) for word in self._number]
@@ -118,7 +120,7 @@ class Subwords:
         return found
 
     def _ngrams(self, word: str) -> list[bytes]:
-        """Return n-grams as names of features, with a space before, which no word begins with."""
+        """Return feature names of n-grams; a leading space distinguishes them from words."""
         word = word[:MAX_WORD]
         found = list(word) if 1 in self._lengths else []
         word = f"<{word}>"
@@ -128,7 +130,7 @@ class Subwords:
 
 
 def _rows(lists: list[list[int]], columns: int) -> csr_matrix:
-    """Return a matrix with a one for each number of a list, in the list's row."""
+    """Return a matrix that has a one in a list's row for each of its numbers."""
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in lists], out=starts[1:])
     flat = np.fromiter(chain.from_iterable(lists), dtype=np.int32, count=starts[-1])

@@ -1,4 +1,4 @@
-"""The single declaration of the options of classification; see `dcme_w2v.options`."""
+"""Option declarations for classification; see `dcme_w2v.declarations`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,15 +42,14 @@ class FeatureOptions(Checked):
 
     by: str = option(
         "document",
-        "classify documents, one a line, or the tokens of sentences in CoNLL's columns: token, "
-        "..., tag",
+        "classify one document per line, or each token of CoNLL-format sentences",
         choices=("document", "token"),
         advanced=True,
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words or n-grams (default: 40000; classify train: up to 200000 "
-        "as long as they have 2^26 weights at most; by token: 300000 features)",
+        "keep the N most frequent words or n-grams (default: 40,000; up to 200,000 if there are "
+        "few classes; by token: 300,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -58,31 +57,30 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "words: lower-cased runs of letters, marks and digits, and single ideographs, as for "
-        "--tokenize=words; spaces: split at whitespace, unchanged (default: words)",
+        "split text into lowercased words, or at whitespace without changes (default: words)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
     )
     ngrams: int | None = option(
         None,
-        "features are n-grams of up to N words (default: 1)",
+        "use n-grams of up to N words as features (default: 1)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
     )
     lead: int | None = option(
         None,
-        "count the first N words of a document twice (default: 80 for classify train and fuse fit, "
-        "0 for other commands and with --weighting count)",
+        "count the first N words of each document twice (default: 80 for classify train and fuse "
+        "fit; otherwise 0)",
         minimum=0,
         only={"by": ("document",)},
         advanced=True,
     )
     lead_ngrams: int | None = option(
         None,
-        "features are also n-grams of up to N of the first words (default: 2 for classify train "
-        "where they count twice, unless held-out documents show that 1 is better; otherwise 1)",
+        "also use n-grams of up to N words from the --lead words (default: 1 or 2, chosen on "
+        "held-out documents)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -90,9 +88,8 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "features are also the n-grams of MIN to MAX characters of words, as 1-4, or not (none) "
-        "(default: none; classify train and fuse fit: 1-4 where held-out documents are predicted "
-        "better with them, and for few short documents)",
+        "also use character n-grams within words, such as 1-4 (default: none; training chooses on"
+        " held-out documents)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -100,30 +97,32 @@ class FeatureOptions(Checked):
         check=lambda given: given == NO_SUBWORDS or ngram_lengths(given),
     )
     min_df: int = option(
-        1, "drop words and n-grams of fewer than N documents (not with --hashing)", minimum=1
+        1,
+        "drop words and n-grams that occur in fewer than N documents",
+        minimum=1,
     )
     max_df: float = option(
         1.0,
-        "drop words and n-grams of more than this share of the documents (not with --hashing)",
+        "drop words and n-grams that occur in more than this share of the documents",
         above=0.0,
         maximum=1.0,
         advanced=True,
     )
     hashing: int | None = option(
         None,
-        "feature hashing into N columns, without a vocabulary",
+        "hash features into N columns, without a vocabulary",
         minimum=1,
         maximum=2**31 - 2,
         advanced=True,
     )
     weighting: str = option(
         "tfidf",
-        "count: term counts; log: 1 + log count; tfidf: log times inverse document frequency",
+        "weight terms by their count, by 1 + log count, or by tf-idf",
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
         "l2",
-        "scale each document's vector to unit length, or not",
+        "scale each document's vector to unit length (l2), or leave it (none)",
         choices=("l2", "none"),
         advanced=True,
     )
@@ -131,16 +130,16 @@ class FeatureOptions(Checked):
 
     @property
     def most_features(self) -> int:
-        """How many features are kept, at most."""
+        """The maximum number of features."""
         return self.features or (300_000 if self.by == "token" else 40_000)
 
     @property
     def subword_lengths(self) -> tuple[int, int]:
-        """The shortest and the longest n-gram in characters; 0, 0 without them."""
+        """The minimum and maximum length of character n-grams; 0, 0 if they are not used."""
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Return the options of `classify train`, with its defaults except of `ngrams`."""
+        """Return the options with the defaults of `classify train`, except for `ngrams`."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
@@ -153,7 +152,7 @@ class FeatureOptions(Checked):
         )
 
     def features_of(self, classes: int) -> int:
-        """Return how many features `classify train` keeps for a number of classes, at most."""
+        """Return the maximum number of features that `classify train` keeps for so many classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -168,35 +167,34 @@ _OF_DCME: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ClassifyOptions(Checked):
-    """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
+    """Options for training a classifier; `dcme_classify_options` of the C core has many of them."""
 
     group = "Model"
 
     objective: str = option(
         "auto",
-        "exact softmax (gd), dual-clustering maximum entropy, noise-contrastive estimation or "
-        "negative sampling, or trees of labels with sparse weights (tree); auto: gd below 500 "
-        "classes, else dcme; tree above 5,000 labels, several a document",
+        "training objective: exact softmax (gd), dual-clustering maximum entropy, sampling (nce, "
+        "ns), or label trees; auto: by number of classes",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "softmax, or the squared hinge loss, one class against the rest (default: hinge up to "
-        "5,000 classes; softmax above, for tokens, and with --objective, --clusters or lbfgs)",
+        "softmax loss, or squared one-vs-rest hinge loss (default: hinge up to 5,000 classes; "
+        "else softmax)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "stochastic gradient descent on --objective, or L-BFGS on the exact softmax (default: sgd)",
+        "stochastic gradient descent, or L-BFGS on the exact softmax (default: sgd)",
         choices=("sgd", "lbfgs"),
     )
     negative: int = option(
         20,
-        "noise classes per example (nce, ns)",
+        "number of noise classes per example (nce, ns)",
         minimum=1,
         maximum=100000,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
@@ -205,21 +203,21 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "divide the classes into N clusters of similar ones, at most (dcme; default: 80; with "
-        "--objective auto at least twice the root of the number of classes; paper: 20)",
+        "maximum number of clusters of similar classes (default: 80, or more for many classes; "
+        "paper: 20)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
-        "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
+        "update rule for dcme: a more robust bound, or Algorithm 1 of the paper",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
     batch: int | None = option(
         None,
-        "size of a mini-batch (default: by the number of classes; at most 64, hinge: at most 16)",
+        "mini-batch size (default: by number of classes, at most 64; hinge: at most 16)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -227,29 +225,27 @@ class ClassifyOptions(Checked):
     )
     epochs: int | None = option(
         None,
-        "passes over the documents (default: 5; lbfgs: 100 iterations)",
+        "number of passes over the documents (default: 5; lbfgs: 100 iterations)",
         minimum=1,
         maximum=1000000,
     )
     patience: int | None = option(
         None,
-        "early stopping: with --holdout, stop after N epochs without improvement and keep the best "
-        "one",
+        "stop after N epochs without improvement on --holdout, and keep the best epoch",
         minimum=1,
         advanced=True,
     )
     lr: float | None = option(
         None,
-        "initial learning rate, for vectors of unit length (default: 8; gd and dcme below 500 "
-        "classes: 4; hinge: 0.5; these lower where that predicts held-out documents better; "
-        "paper: 1)",
+        "initial learning rate (default: by loss and number of classes; lower if held-out "
+        "documents favor it)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
     )
     min_lr: float | None = option(
         None,
-        "final learning rate of the linear decay (default: lr / 10,000)",
+        "final learning rate after linear decay (default: lr / 10,000)",
         minimum=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -263,15 +259,15 @@ class ClassifyOptions(Checked):
     )
     bias: float | None = option(
         None,
-        "value of the constant feature of every document; 0: no bias (default: 0.1; hinge below "
-        "500 classes: 0.2 times the length of the vectors, where chosen on held-out documents)",
+        "value of the constant bias feature; 0: no bias (default: 0.1, or chosen on held-out "
+        "documents)",
         minimum=0.0,
         maximum=MAX_BIAS,
         advanced=True,
     )
     tolerance: float = option(
         1e-6,
-        "stop when an iteration reduces the loss by less than this share (lbfgs)",
+        "stop when an iteration reduces the loss by less than this fraction (lbfgs)",
         minimum=0.0,
         only={"solver": ("lbfgs",)},
         advanced=True,
@@ -281,7 +277,7 @@ class ClassifyOptions(Checked):
 
     @property
     def learner(self) -> str:
-        """What learns with resolved options: sgd, lbfgs or tree."""
+        """The learner that resolved options select: sgd, lbfgs or tree."""
         return "tree" if self.objective == "tree" else self.solver or "sgd"
 
 
@@ -291,26 +287,24 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "exclude this share of the documents from training, or use this file, and measure it after "
-        "each epoch",
+        "hold out this share of the documents, or use this file, to measure every epoch",
         metavar="X|FILE",
         path="reads",
     )
 
 
-SECONDS = 60.0  # of a search of settings, at most
+SECONDS = 60.0  # maximum duration of the search for settings
 
 
 @dataclass(frozen=True)
 class TuneOptions(Checked):
-    """Whether settings that are not given are searched."""
+    """Whether to search for the settings that are not given."""
 
     group = "Model"
 
     tune: float | None = option(
         None,
-        "choose loss, learning rate, epochs, L2 and n-grams, as far as not given, on held-out "
-        "documents, for at most SECONDS (default: 60)",
+        "search for the unset settings on held-out documents, for at most SECONDS (default: 60)",
         metavar="SECONDS",
         above=0.0,
         maximum=1e9,
@@ -324,9 +318,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "shards trained separately and averaged once (mixture) or after every epoch (iterate), "
-        "their probabilities averaged (vote, to compare with the paper), or exact gradients summed "
-        "(gradient; --solver lbfgs)",
+        "how shards train: averaged once (mixture) or every epoch (iterate), voting, or with "
+        "summed gradients (lbfgs)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -334,7 +327,7 @@ class DistributeOptions(ClusterOptions):
 
 
 def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
-    """Return what values of --class-weight mean: "balanced", or the weights of labels."""
+    """Parse the values of --class-weight: "balanced", or a weight for each label."""
     if len(given) < 2 and (not given or given[0] == "balanced"):
         return given[0] if given else None
     found = {}
@@ -345,24 +338,26 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
         except ValueError:
             label = ""
         if not label:
-            raise UsageError(f"--class-weight={one}: must be balanced, or LABEL=WEIGHT")
+            raise UsageError(
+                f"--class-weight={one}: is not a label's weight; give LABEL=WEIGHT, or balanced"
+            )
     return found
 
 
-# A higher one gains accuracy, but loses likelihood.
+# A higher rate gains accuracy, but loses likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_LBFGS = L2_OF_SETS = 1e-6  # without a choice; and of the hinge, several labels a document
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # L-BFGS without a search; hinge with several labels per document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # Documents of a long batch all correct the same error (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
-# What the core has besides options: of the bound of dcme, of Algorithm 1 in the paper.
+# Core settings without an option: of the bound of robust dcme, and of the paper's Algorithm 1.
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # of ns; of nce 1
-TREES = 3  # whose probabilities are averaged
+NOISE_POWER = 0.75  # for ns; nce uses 1
+TREES = 3  # the number of trees whose probabilities are averaged
 
 
 def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
@@ -390,7 +385,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else CLUSTERS,
-        # gradients within a batch use the same weights: few classes need small batches
+        # Gradients within a batch use the same weights, so few classes need small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),
@@ -405,20 +400,22 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
-    """Return the options of the hinge loss, which only gd trains."""
+    """Return the options for the hinge loss, which only the objective gd supports."""
     known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
-            raise UsageError(f"{given}: is not for {flag_of(name)} {value}")
+            raise UsageError(f"{given}: is not supported with {flag_of(name)} {value}; omit one")
     return replace(options, objective="gd")
 
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options of trees of labels with every default filled in."""
+    """Return the options for label trees with every default filled in."""
     known = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
-            raise UsageError(f"--objective=tree: is not for {flag_of(name)} {value}")
+            raise UsageError(
+                f"--objective=tree: is not supported with {flag_of(name)} {value}; omit one"
+            )
     found = {
         "loss": "hinge", "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
         "bias": BIAS, "threads": default_threads(),
@@ -427,18 +424,18 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
-    """Return whether an option of dcme is given."""
+    """Return whether an option that only dcme has is given."""
     return options.clusters is not None or options.dcme_update == "paper"
 
 
 def is_hinge_possible(options: ClassifyOptions) -> bool:
-    """Return whether nothing that is given excludes the hinge loss."""
+    """Return whether the given options allow the hinge loss."""
     linear = options.solver != "lbfgs" and options.objective == "auto"
     return linear and not _has_dcme(options)
 
 
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Return the options with the objective that takes less time; an option of dcme selects it."""
+    """Return the options with the faster objective, or dcme if one of its options is given."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
@@ -449,7 +446,7 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
 
 
 def default_clusters(classes: int) -> int:
-    """Return how many clusters the classes have: bounds and head cost about the same."""
+    """Return the default number of clusters, which balances the costs of bounds and head."""
     return int(min(4096, max(CLUSTERS, round(2 * classes**0.5))))
 
 
@@ -464,19 +461,19 @@ class ShrinkOptions(Checked):
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
     keep: str | None = option(
         None,
-        "keep N weights, or a share such as 0.1 or 1/20 (default: all)",
+        "number or share of weights to keep, such as 0.1 or 1/20 (default: all)",
         metavar="N|SHARE",
         check=lambda keep: kept_weights(keep, 1 << 62),
     )
     max_bytes: int | None = option(
         None,
-        "keep as many weights as fit into N bytes on disk; --holdout chooses the number of levels",
+        "keep as many weights as fit into N bytes on disk",
         minimum=1,
     )
 
 
 def kept_weights(keep: str | None, total: int) -> int:
-    """Return how many of `total` weights stay, given a number, a share or a fraction.
+    """Return how many of `total` weights to keep, given a number, a share or a fraction.
 
     Raises
     ------
@@ -494,11 +491,12 @@ def kept_weights(keep: str | None, total: int) -> int:
     if number is not None and (number > 1 or keep == "1"):
         if number > total:
             raise UsageError(
-                f"--keep={keep}: there are {total:,} weights; keep fewer, or a share of them"
+                f"--keep={keep}: there are only {total:,} weights; keep fewer, or a share of them"
             )
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: must be a number of weights, or a share such as 0.1 or 1/20"
+            f"--keep={keep}: is not a number or share of weights; give one such as 5000, 0.1 or "
+            "1/20"
         )
     return max(1, int(share * total))

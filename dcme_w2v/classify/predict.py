@@ -20,8 +20,8 @@ from .labeled import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
 from .model import NONE, Predictor, scored
 
-DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
-# figures of held-out documents that are shown
+DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # documents read at a time by `predict` and `test`
+# measures on held-out documents that are shown
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
@@ -100,12 +100,12 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """A document has several labels, and none before had."""
+    """Raised when a document has several labels and earlier ones had one."""
 
 
 @dataclass
 class _Tested:
-    """Measures of a model on labeled documents; `run` reads them."""
+    """Tests a model on labeled documents; `run` reads them."""
 
     model: Predictor
     docs: Sequence[str]
@@ -116,7 +116,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Measure one label a document, or several; raise _SeveralLabels where the first fails."""
+        """Test with one label per document, or several; raise _SeveralLabels to switch."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -150,7 +150,7 @@ def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return what each label counts in the propensity-scored precision; None if unknown."""
+    """Return each label's weight in propensity-scored precision; None if unknown."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -171,7 +171,7 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield the kept columns of each document, and its most probable labels with probabilities.
+    """Yield the columns to keep of each document, and its most probable labels with probabilities.
 
     A model by token yields token, tag and its probability, a list for each sentence. Text is read
     some lines at a time. Labels of the documents are ignored. With `count` 0, the labels are those
@@ -197,7 +197,7 @@ def write_predictions(
     count: int = 1,
     **more: Any,
 ) -> None:
-    """Write what `predict` yields, to standard output by default.
+    """Write predictions, to standard output by default.
 
     Text has the kept columns, then label and probability of each label. Objects and tables have
     columns: the kept ones, `label` and `probability`, and with a `count` other than 1 `labels` and
@@ -246,7 +246,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Return one line with the measures of held-out documents, and what they chose."""
+    """Summarize the measures on held-out documents, and what these chose, in one line."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

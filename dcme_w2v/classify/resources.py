@@ -1,4 +1,4 @@
-"""What memory training a classifier takes, and whether it is there."""
+"""Estimates the memory for training a classifier, and compares it with what is available."""
 
 from collections.abc import Iterable, Sized
 from typing import Any
@@ -11,14 +11,14 @@ from dcme_w2v.numeric.lbfgs import HISTORY
 from .label_tree import ROOT
 from .options import TREES, ClassifyOptions
 
-PAD = 16  # columns of the table of weights are padded to a multiple
-PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/full_gradient.c
+PAD = 16  # the number of columns in the weight table is padded to a multiple
+PIECE = 16384  # documents scored at once for a gradient, as in csrc/classify/full_gradient.c
 
 
 def resource_estimate(
     matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
-    """Return what training takes and what there is, in documents and bytes.
+    """Return the required and available resources for training, in documents and bytes.
 
     Parameters
     ----------
@@ -41,13 +41,15 @@ def resource_estimate(
     table = 4 * (features + 1) * width
     if options.objective == "tree":
         memory = tree_bytes(features, rows, count, classes, TREES)
-    elif options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
+    elif (
+        options.solver == "lbfgs"
+    ):  # float64 vectors: points, gradients, direction, and correction pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
-        memory += 8 * matrix.nnz  # the documents by feature
+        memory += 8 * matrix.nnz  # the documents, transposed
         memory += 4 * min(count, PIECE) * width  # scores
     else:
-        memory = table * (2 if options.patience else 1)  # the best epoch, too
-        if options.objective == "dcme":  # of each cluster, two columns
+        memory = table * (2 if options.patience else 1)  # a second table for the best epoch
+        if options.objective == "dcme":  # two columns per cluster
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"
@@ -63,7 +65,7 @@ def resource_estimate(
 
 
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
-    """Return about how much memory training takes beside the documents.
+    """Estimate the memory for training trees, besides the documents.
 
     A label of a document leaves about ten weights in a tree, and two rows of features (EURLEX57K).
     """

@@ -1,4 +1,4 @@
-"""Tags of the tokens of sentences: the best path by a classifier and pairs of tags, and measures.
+"""Tags the tokens of sentences: the best path by classifier scores and tag pairs, and metrics.
 
 A classifier gives each token the probabilities of its tags; which tag follows which is counted in
 the labeled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
@@ -21,16 +21,14 @@ from .metrics import Measures
 from .model import Predictor
 
 SENTENCES_AT_ONCE = 1024
-SMOOTHING = (
-    0.01  # added to the count of each pair of tags: unseen ones are unlikely, not impossible
-)
+SMOOTHING = 0.01  # added to every pair count, so that unseen pairs are unlikely, not impossible
 Entity = tuple[str, int, int]
 
 
 def tag_pairs(
     labels: Sequence[tuple[str, ...]], is_first: Sequence[bool], classes: Sequence[str]
 ) -> I64:
-    """Count which tag follows which.
+    """Count the pairs of consecutive tags.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ def tag_pairs(
 
 
 def best_path(log_p: F64, steps: F64) -> list[int]:
-    """Return the path of the largest sum, the first of several.
+    """Return the path with the largest sum; the first one if tied.
 
     Parameters
     ----------
@@ -83,7 +81,7 @@ def best_path(log_p: F64, steps: F64) -> list[int]:
 
 
 def steps_of(counts: I64) -> F64:
-    """Return log p(tag | tag before) - log p(tag), from the counts of pairs."""
+    """Return log p(tag | previous tag) - log p(tag), from the counts of tag pairs."""
     pairs = counts + SMOOTHING
     pairs[-1, -1] = SMOOTHING
     steps: F64 = np.log(pairs / pairs.sum(axis=1, keepdims=True))
@@ -94,7 +92,7 @@ def steps_of(counts: I64) -> F64:
 def tagged(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[tuple[Sentence, F64, list[int]]]:
-    """Yield each sentence, its tokens' log-probabilities, and the classes of its best path."""
+    """Yield each sentence, its tokens' log-probabilities, and the classes on its best path."""
     text = model.text
     assert text is not None and text.tag_pairs is not None
     steps = steps_of(text.tag_pairs)
@@ -122,7 +120,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
     classes = list(model.classes)
     number = {name: i for i, name in enumerate(classes)}
     measures, sentences, untagged = Measures(len(classes), False), 0, 0
-    right = np.zeros(3, dtype=np.int64)  # entities: of both, predicted, true
+    right = np.zeros(3, dtype=np.int64)  # numbers of entities: correct, predicted, true
     tokens = correct = 0
     for sentence, log_p, path in tagged(model, docs, threads):
         if not sentence.tags:
@@ -168,7 +166,7 @@ def predict_tags(
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """Return type, first token and last token of each entity, as conlleval has them.
+    """Return the type, first and last token of each entity, by the rules of conlleval.
 
     An entity begins at B- or S-, after E-, S- or a tag without a type, and where the type changes.
     """

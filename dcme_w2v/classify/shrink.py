@@ -1,4 +1,4 @@
-"""Small models: the weights of any linear classifier in a few levels, most of them left out.
+"""Compresses linear classifiers: few weights are kept, quantized to a few levels.
 
 A weight matters as much as it moves scores: by its square times the sum of squares of its feature.
 Weights are kept and clustered by this impact; no weight is learned again.
@@ -46,13 +46,13 @@ from .options import (
 from .trainer import Weights, rows_at_once
 
 KIND = "shrunk"
-MAX_SIZE = 1e30  # of a value or a bias
-_BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
+MAX_SIZE = 1e30  # largest absolute value or bias
+_BINS, _SHIFT = 1 << 15, 48  # the first bits of positive float64 numbers sort like the numbers
 
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Weights in levels.
+    """A weight matrix that is quantized to levels.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Shrunk:
     loss: float
 
     def fill(self, weights: Weights, features: I64) -> None:
-        """Fill the rows of some features in, and the biases."""
+        """Fill in the rows of some features, and the biases."""
         values, step = self.evidence.values, rows_at_once(weights.classes)
         signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
         by_byte = signed.astype(np.float32)
@@ -81,7 +81,7 @@ class Shrunk:
 
 
 class WeightRanking:
-    """The weights of a linear model by their impact.
+    """Ranks the weights of a linear model by impact.
 
     The weights are read in blocks, and the highest ones that were asked for are kept, so that only
     these are in memory a second time.
@@ -107,7 +107,9 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # of features that do not occur
+        least = 1e-9 * max(
+            float(squares.max(initial=0.0)), 1e-9
+        )  # minimum, for features that do not occur
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -119,7 +121,7 @@ class WeightRanking:
         self._kept = csr_matrix((weights.features, weights.classes), dtype=np.float32)
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
-        """Return the `count` weights of the highest impact in levels."""
+        """Return the `count` weights with the highest impact, quantized to levels."""
         self._read(min(count, self.count))
         chosen = self._kept if self._kept.nnz <= count else self._highest(count)
         kept = sum(float((w**2 * squares).sum()) for w, squares in self._parts(chosen))
@@ -138,20 +140,20 @@ class WeightRanking:
         loss = (2 * found.loss + self._total - kept) / max(self._total, 1e-300)
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
-    def without(self, share: float) -> int:
-        """Return how many weights have all of the impact but a share, about."""
+    def count_without_impact(self, share: float) -> int:
+        """Return about how many weights are needed for all but a share of the total impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
         return int(self._bins[used[: last + 1]].sum())
 
     def _read(self, count: int) -> None:
-        """Keep the `count` weights of highest impact, or more."""
+        """Select at least the `count` weights with the highest impact."""
         if self._kept.nnz >= count:
             return
         lowest = self._lowest(count)
         size, shape = int(self._bins[lowest:].sum()), self._kept.shape
-        del self._kept  # the memory of fewer weights
+        del self._kept  # frees the memory of an earlier selection
         starts, columns = np.zeros(shape[0] + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
         # weights are float32 unless a mean is subtracted
         weights = np.empty(size, np.float64 if self._centered else np.float32)
@@ -165,11 +167,11 @@ class WeightRanking:
         self._kept = csr_matrix((weights, columns, starts), shape=shape)
 
     def _lowest(self, count: int) -> int:
-        """Return the lowest bin of the `count` highest impacts."""
+        """Return the lowest histogram bin among the `count` highest impacts."""
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: csr_matrix) -> Iterator[tuple[F64, F64]]:
-        """Yield sizes of weights and the sums of squares of their features, some at a time."""
+        """Yield absolute weights and the sums of squares of their features, in parts."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -179,14 +181,14 @@ class WeightRanking:
                 yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
     def _highest(self, count: int) -> csr_matrix:
-        """Return the `count` kept weights of the highest impacts.
+        """Return the `count` selected weights with the highest impact.
 
         Of equal impacts, the first ones are chosen.
         """
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # of the lowest bin
+        places, impacts = [], []  # candidates in the lowest bin
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high
@@ -219,7 +221,7 @@ def _bin_of(impact: F64) -> I64:
 
 
 def squares_of(model: Classifier) -> F64:
-    """Return the estimated sum of squares of each feature over documents.
+    """Estimate the sum of squares of each feature over documents.
 
     The sums follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the order of the
     words, the most frequent first.
@@ -235,7 +237,7 @@ def squares_of(model: Classifier) -> F64:
 
 @dataclass(repr=False)
 class ShrunkModel(Classifier):
-    """A classifier whose weights are levels, of some features only.
+    """A classifier with quantized weights for some of the features.
 
     Attributes
     ----------
@@ -264,7 +266,7 @@ class ShrunkModel(Classifier):
     origin: I64 | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Return the weights, at their first use."""
+        """Restore the weights when they are first used."""
         if name != "weights":
             raise AttributeError(name)
         self.weights = self._weights_of(slice(None))
@@ -272,12 +274,12 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and which of its rows are filled in; others have no memory yet."""
+        """The linear model, and which of its rows are filled in; the others use no memory."""
         features, classes = self.shrunk.evidence.levels.shape
         return Weights(features, classes, BIAS), np.zeros(features, dtype=bool)
 
     def _weights_of(self, features: I32 | slice) -> Weights:
-        """Return the linear model with the rows of some features, at least."""
+        """Return the linear model with at least the rows of some features filled in."""
         weights, filled = self._filled
         needed = np.zeros_like(filled)
         needed[features] = True
@@ -286,12 +288,12 @@ class ShrunkModel(Classifier):
         return weights
 
     def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return weights with the rows of the features that occur."""
+        """Return a scorer with the rows of the features that occur."""
         return self._weights_of(rows.indices)
 
     @property
     def evidence(self) -> Evidence:
-        """The levels."""
+        """The quantized levels."""
         return self.shrunk.evidence
 
     @property
@@ -300,13 +302,13 @@ class ShrunkModel(Classifier):
         return self.binary
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what is written: the levels in memory take ten times the bytes."""
+        """Pickle the stored form, as levels in memory take ten times the bytes."""
         arrays, description = self.parts()
         return _unpickled, (arrays, json.dumps(description))
 
     @property
     def features(self) -> int:
-        """Number of columns of the rows that the model takes: any, where it chooses from them."""
+        """Number of columns of the rows; any number if the model selects columns."""
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -350,7 +352,7 @@ class ShrunkModel(Classifier):
         return arrays, description
 
     def size(self) -> int:
-        """Return the bytes that the file will have."""
+        """Return the size of the model file in bytes."""
         return size_of_model(KIND, VERSION, *self.parts())
 
     def save(self, path: PathLike) -> None:
@@ -370,7 +372,7 @@ class ShrunkModel(Classifier):
 
     @classmethod
     def restored(cls, model: Model) -> ShrunkModel:
-        """Return the model of a file's content."""
+        """Restore a model from the content of a file."""
         classes = model.strings("classes")
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
@@ -393,7 +395,7 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Return some columns of rows, which may have fewer columns."""
+    """Select columns of rows; columns beyond the last one are empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     wide = (matrix.shape[0], max(matrix.shape[1], width))
     rows = csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=wide)
@@ -401,7 +403,7 @@ def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
-    """Return the features of text, the steps of their idf, and the columns of vectors."""
+    """Restore the text features, the quantized idf, and the columns of vectors."""
     if model.description.get("features") is None:
         columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
@@ -419,19 +421,21 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Return the weights of a classifier by their impact, with estimated squares if none are given.
+    """Rank the weights of a classifier; squares of features are estimated if not given.
 
     With a probability of each label by itself, the means of the weights have an effect.
     """
     if not isinstance(model.weights, Weights):
-        raise UsageError("votes and trees have no single table of weights; train a linear model")
+        raise UsageError(
+            "models that vote and trees have no single weight table; train a linear model"
+        )
     centered = model.calibration.kind == "softmax" or not model.multilabel
     found = squares_of(model) if squares is None else squares
     return WeightRanking(model.weights, found, centered=centered)
 
 
 def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = None) -> ShrunkModel:
-    """Return a classifier in levels, with only the features that keep a weight."""
+    """Compress a classifier, keeping only features that have a weight."""
     if shrunk is None:
         count = kept_weights(options.keep, model.weights.features * model.weights.classes)
         shrunk = ranking_of(model).shrunk(options.levels, count)
@@ -465,7 +469,7 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
 
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
-    """Return the features of some columns with the idf of the file, words in byte order."""
+    """Restrict text features to some columns, with stored idf values and words in byte order."""
     words, buckets = None, None
     if text.names is not None:
         words, rows = compact.in_byte_order(text.names, rows)

@@ -1,4 +1,4 @@
-"""Small models: after training, and by `fuse shrink` with given levels or within some bytes."""
+"""Makes small models: after training, and for `fuse shrink` with given levels or size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from . import predict
-from .constants import IDLE, SMALL
+from .constants import IDLE_IMPACT, SMALL
 from .labeled import Labeled
 from .model import Classifier, load_classifier
 from .options import MAX_LEVELS, ShrinkOptions
@@ -23,8 +23,8 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
-USED = 0.99  # share of the bytes from which the search ends; it aims at the middle of the rest
+MORE = 1.01  # if half as many more weights grow the file less than this, none are left
+USED = 0.99  # share of the allowed bytes at which the search ends
 
 Measure = Callable[[Classifier], float]
 
@@ -38,7 +38,7 @@ def shrink_file(
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> dict[str, Any]:
-    """Write a small model of a model, and return its figures.
+    """Write a compressed copy of a model, and return its statistics.
 
     Parameters
     ----------
@@ -64,9 +64,11 @@ def shrink_file(
     check_model_target(output, KIND)
     model = load_classifier(path)
     if not isinstance(model, Classifier):
-        raise UsageError(f"{path}: has no weights of features; give a linear classifier")
+        raise UsageError(f"{path}: has no feature weights; give a linear classifier")
     if STANDARD in map(str, holdout):
-        raise UsageError("--holdout=-: is read more than once; give a file")
+        raise UsageError(
+            "--holdout=-: is not supported, as the documents are read more than once; give a file"
+        )
 
     def accuracy(one: Classifier) -> float:
         return predict.main_measure(predict.test(one, holdout, labels, threads))
@@ -97,7 +99,7 @@ def compressed(
     reporter: Reporter,
     max_bytes: int | None = None,
 ) -> tuple[Classifier, Labeled | None]:
-    """Return the model that is written after training, and held-out documents in its columns.
+    """Return the compressed model to write after training, and held-out documents in its columns.
 
     Parameters
     ----------
@@ -124,14 +126,14 @@ def compressed(
 
 
 def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
-    """Return documents in the columns of a model that was made from theirs."""
+    """Convert documents to the columns of a compressed model."""
     if not isinstance(model, ShrunkModel) or model.text is None:
         return rows
     return replace(rows, matrix=rows.matrix[:, model.origin])
 
 
 def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
-    """Return a model without the weights that hardly move the scores of rows.
+    """Drop weights that hardly change scores.
 
     A model of few weights stays as it is, and one of dense rows, whose columns may cancel out.
     """
@@ -144,9 +146,9 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
         values = np.square(rows.data, dtype=np.float64)
         squares = np.bincount(rows.indices, values, rows.shape[1]).astype(np.float64)
     ranking = ranking_of(model, squares)
-    count = ranking.without(IDLE)
+    count = ranking.count_without_impact(IDLE_IMPACT)
     shrunk = ranking.shrunk(MAX_LEVELS, count)
-    del ranking  # its memory
+    del ranking  # frees its memory
     small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
     small.record = {**model.record, **small.record}
     return small
@@ -155,19 +157,19 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
 def within(
     model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
-    """Return the best model of at most `options.max_bytes` bytes.
+    """Return the best model that fits into `options.max_bytes`.
 
     For each number of levels, as many weights are kept as fit. The model of the highest accuracy is
     returned, and of equal ones, or without a measure, the model of the lowest loss.
     """
     assert options.max_bytes is not None
     if options.keep is not None:
-        raise UsageError("--max-bytes: finds --levels and --keep; leave --keep out")
+        raise UsageError("--max-bytes: already chooses --levels and --keep; omit --keep")
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
 
     def is_better(levels: int) -> bool:
-        """Try a number of levels; return whether its model is the best so far."""
+        """Try a number of levels, and return whether its model is the best so far."""
         nonlocal best, count, smallest
         chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
@@ -189,7 +191,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has one minimum
+                break  # the loss has a single minimum, which is behind
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -202,7 +204,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the model with most weights that fits, and its size; if none fits, the smallest size.
+    """Return the largest model that fits, and its size; if none fits, the smallest possible size.
 
     From a first guess, the number of weights grows by half at most until it no longer fits; then it
     is interpolated between the last two: models far larger than `options.max_bytes` are never made.
@@ -230,14 +232,14 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # further weights are nearest to level 0
+            # further weights round to level 0
             is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:
                 break
         else:
             high, above = middle, size
-        del tried  # before the next one is made
+        del tried  # frees memory before the next trial
     return best, used
 
 

@@ -1,4 +1,4 @@
-"""Exact softmax by L-BFGS, the reference for the other objectives."""
+"""Trains the exact softmax with L-BFGS, the reference for other objectives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,16 +14,16 @@ from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # share of the entries that are not 0
+DENSE = 0.25  # minimum share of nonzero entries in dense rows
 # Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
 # more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss: scores are of single precision
+PRECISION = 1e-6  # relative error of the loss, as scores have single precision
 
 
 def is_dense(rows: csr_matrix) -> bool:
-    """Return whether rows are numbers of their columns rather than text."""
+    """Return whether rows are numeric features rather than text."""
     return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
 
 
@@ -37,7 +37,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimise the mean of -log p plus l2 / 2 times the squared weights without the biases.
+    """Minimize the mean of -log p plus l2 / 2 times the squared weights without the biases.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def loss_and_gradient_at(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return means and scales of the columns of dense rows; None for other rows.
+    """Return the means and scales of dense columns; None for sparse rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
     iterations to the same optimum. A step of text would change the weights of rare words too much.
@@ -95,7 +95,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
         mean += block.sum(axis=0) / count
         squares += np.square(block).sum(axis=0) / count
     variance = squares - mean**2
-    # the variance of a constant column is a rounding error
+    # the computed variance of a constant column is a rounding error
     variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
     curvature = CURVATURE * np.append(variance, bias**2)
     curvature[:-1] += options.l2 or 0.0
@@ -111,7 +111,7 @@ def minimized(
     watch: Callable[[int, float], bool] | None = None,
     columns: tuple[F64, F64] | None = None,
 ) -> Weights:
-    """Minimise a sum of -log p over `total`, with the penalty; see `solve`.
+    """Minimize a sum of -log p divided by `total`, with the penalty; see `solve`.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def minimized(
 def _minimize_scaled(
     shift: F64, scale: F64, function: Function, start: F64, *, watch: Watch, **options: Any
 ) -> F64:
-    """Minimize a function of weights by a search for scaled weights; `start` is changed."""
+    """Minimize a function of weights, searching scaled weights; overwrites `start`."""
 
     def to_weights(point: F64) -> F64:
         found = point / scale

@@ -44,7 +44,7 @@ class _Options(FeatureOptions, ClassifyOptions):
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProbabilityMixin, Estimator):
-    """A classifier of texts: features, learner and choices of ``dcme-w2v classify train``.
+    """A text classifier that works like ``dcme-w2v classify train``.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         return np.array([one[0] if one else None for one in answers], dtype=object)
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
-        """Return what features of a text contribute to the score of a label, minus another one's.
+        """Return the features of a text that favor a label over the second best one.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         return self.model_.explain(text, label, count)
 
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
-        """Return the accuracy; the micro F1 where texts have several labels."""
+        """Return the accuracy, or the micro F1 if texts have several labels."""
         if not self._several:
             return float(super().score(X, y, sample_weight))
         pairs = [({*a}, {*b}) for a, b in zip(self.predict(X), y, strict=True)]
@@ -192,7 +192,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
 
     @classmethod
     def load(cls, path: PathLike) -> TextClassifier:
-        """Return the classifier in a file, as ``dcme-w2v classify train`` writes one.
+        """Load a classifier from a file, as written by ``dcme-w2v classify train``.
 
         Raises
         ------
@@ -203,14 +203,14 @@ class TextClassifier(ProbabilityMixin, Estimator):
         """
         model = load_classifier(path)
         if model.text is None or is_by_token(model):
-            raise UsageError(f"{path}: does not classify texts; use dw.load")
+            raise UsageError(f"{path}: this model does not classify texts; use dw.load")
         self = cls(**_parameters_of(model))
         self._several = model.multilabel
         self._take(model)
         return self
 
     def _take(self, model: Predictor) -> None:
-        """Set what `fit` learns."""
+        """Store the fitted model and its attributes."""
         self.model_, self.classes_ = model, model.classes_
 
     def __sklearn_tags__(self) -> Any:
@@ -218,7 +218,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
-    """Return the parameters that a model was trained with, as far as it has them."""
+    """Return the parameters with which a model was trained, as far as it records them."""
     known = TextClassifier._declared[1]
     found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
     for options in (model.options, model.text.options if model.text else None):
@@ -229,7 +229,7 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
 
 
 def _labels_of(y: Any) -> tuple[list[list[str] | None], str, bool]:
-    """Return the names of each text's labels, None for unlabeled, their kind, if y has lists."""
+    """Return each text's label names (None: unlabeled), their type, and whether y has lists."""
     if getattr(y, "ndim", 1) != 1:
         raise UsageError("y has several columns; give a list of labels for each text")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)

@@ -1,4 +1,4 @@
-"""The command ``classify train``, from files to a saved model."""
+"""Implements ``classify train``: trains a classifier on files and saves it."""
 
 import contextlib
 import math
@@ -48,7 +48,7 @@ from .resources import resource_estimate
 from .small import compressed
 from .trainer import warn_of_short_rows
 
-# a resumed run has these from its start
+# a resumed run takes these settings from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 
 
@@ -143,12 +143,12 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        _resolved(job, options, corpus, remote)  # raises before a search
+        _resolved(job, options, corpus, remote)  # raises errors before a search
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote)
         work = Job(
             reporter, received, job.tune.tune,
-            chooses=job.tune.tune is not None or not by_token,  # tags are chosen by --tune only
+            chooses=job.tune.tune is not None or not by_token,  # tags: with --tune only
             holdout=lambda setting: sets.under(setting).with_held().holdout,
             begin=lambda setting, chosen: models.begin(setting, chosen, options, reporter),
             partial=models.save_partial, checkpoints=job.checkpoints, folder=folder, found=found,
@@ -171,7 +171,7 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise if options exclude each other or the output, before anything is read."""
+    """Raise an error for conflicting options or a bad output, before anything is read."""
     if job.output:
         check_model_target(job.output, KIND)
     if job.holdout.file is not None:
@@ -184,7 +184,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 def _resolved(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
-    """Return the options with every default; raise if the memory is too small."""
+    """Return the options with every default filled in; raise an error if memory is too small."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
@@ -197,11 +197,11 @@ def _resolved(
 def _saved(
     job: TrainJob, model: Classifier, corpus: Dataset, fitted: Fitted, reporter: Reporter
 ) -> Classifier:
-    """Report the held-out measures of a trained model, and save and return it."""
+    """Report the held-out measures of a trained model, save it, and return it."""
     holdout = corpus.holdout
     try:
         model, holdout = compressed(model, corpus.data, holdout, reporter, job.max_bytes)
-    except UsageError as error:  # the training shall not be lost
+    except UsageError as error:  # otherwise the trained model would be lost
         whole = Result(job.output + PARTIAL, "model", model.save)
         write_with_fallback([whole])
         raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
@@ -219,7 +219,7 @@ def _saved(
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not in the file, whose bytes may be limited
+    model.record["heldout"] = found  # not written to the file, whose size may be limited
     return model
 
 
@@ -232,7 +232,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 
 
 class _Models:
-    """Makes models of what is fitted to the documents under the chosen features."""
+    """Turns fitted weights into models, with the chosen features."""
 
     def __init__(self, job: TrainJob, sets: "FeatureSets", remote: RemoteTraining | None) -> None:
         self._job, self._sets, self._remote = job, sets, remote
@@ -241,7 +241,7 @@ class _Models:
     def begin(
         self, setting: Setting, options: ClassifyOptions, given: ClassifyOptions, reporter: Reporter
     ) -> None:
-        """Take the chosen features; raise if memory or disk is too small."""
+        """Set the chosen features; raise an error if memory or disk space is too small."""
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
@@ -250,17 +250,17 @@ class _Models:
         reporter.message(_training_line(given, options, len(self.corpus.classes)))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
-                f"{self.corpus.none:,} documents with none of the labels teach nothing here; give "
-                "--loss=hinge"
+                f"{self.corpus.none:,} documents have none of the labels, which this loss cannot "
+                "use; give --loss=hinge"
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
-        """Return the options of the chosen features; those that were given if there is no text."""
+        """Return the chosen feature options; the given ones if the input is not text."""
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
     def model(self, fitted: Fitted) -> Classifier:
-        """Return the model of a fit."""
+        """Make a model from a fit."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
@@ -284,7 +284,7 @@ class _Models:
 
 
 class FeatureSets:
-    """The same documents under several settings of their features, if their texts are kept.
+    """The same documents with several feature settings, if their texts are kept.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class FeatureSets:
             self.settings.append({**pairs, "ngrams": 2})
 
     def under(self, setting: Setting) -> Dataset:
-        """Return the training documents under a setting, which may have other names as well."""
+        """Return the training documents with other features; several settings may share them."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
         options = replace(self._options, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))
@@ -336,7 +336,7 @@ class FeatureSets:
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
-        """Return the problem of choosing settings."""
+        """Return the problem that the search for settings solves."""
         corpus = self._corpus
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
@@ -351,7 +351,7 @@ def _read_documents(
     reporter: Reporter,
     chooses: bool = True,
 ) -> Dataset:
-    """Read the documents and report their number; their texts are kept if features are compared."""
+    """Read and count the documents; keep texts if features are compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     text = None if are_vectors(job.docs) else TextFeatures(features)
@@ -373,7 +373,7 @@ def _read_documents(
 
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise if something excludes what learns: the one list of what learners do not do."""
+    """Raise an error for options that the learner does not support; the only such list."""
     kept, tuned = job.checkpoints, job.tune.tune
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
@@ -393,7 +393,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
 
 
 def _training_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
-    """Return what learns, with what was not given."""
+    """Describe the learner and the options that were chosen automatically."""
     if options.objective == "tree":
         return f"training: {TREES} trees of labels, for {classes:,} classes"
     own: Setting = {"loss": options.loss, "solver": options.solver}

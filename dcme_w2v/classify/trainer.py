@@ -1,4 +1,4 @@
-"""A training run of a linear classifier, and its weights.
+"""The trainer and the weights of a linear classifier.
 
 The core may use another order of classes (`dcme_w2v.classify.trainer`); arguments and results
 here are in the order of the caller.
@@ -23,8 +23,8 @@ from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # of a covariance, for nearly its first direction
-LINE = 16  # classes whose weights share a cache line: csrc/kernels/kernels.h, DCME_PAD
+POWERS = 20  # power iterations that nearly find a covariance's first eigenvector
+CLASSES_PER_CACHE_LINE = 16  # DCME_PAD in csrc/kernels/kernels.h
 
 
 def similar_neighbors(
@@ -34,7 +34,7 @@ def similar_neighbors(
     classes: int,
     seed: int,
 ) -> I64:
-    """Return all classes in an order in which similar classes are adjacent.
+    """Order the classes so that similar ones are adjacent.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def similar_neighbors(
     documents, labels : ndarray, shape (instances,)
         Pairs of a document and its label.
     """
-    if classes <= LINE:
+    if classes <= CLASSES_PER_CACHE_LINE:
         return np.arange(classes)
     by_class = np.argsort(labels, kind="stable")
     ordered = labels[by_class]
@@ -58,7 +58,7 @@ def similar_neighbors(
 
 
 def _split(points: F64, members: I64) -> I64:
-    if len(members) <= LINE:
+    if len(members) <= CLASSES_PER_CACHE_LINE:
         return members
     centered = points[members] - points[members].mean(axis=0)
     spread = centered.T @ centered
@@ -67,23 +67,25 @@ def _split(points: F64, members: I64) -> I64:
         direction = spread @ direction
         direction /= np.linalg.norm(direction) or 1
     ordered = members[np.argsort(centered @ direction, kind="stable")]
-    half = max(LINE, len(members) // 2 // LINE * LINE)  # whole cache lines on the left
+    half = max(
+        CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
+    )  # whole cache lines on the left
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
-CHUNK = 2048  # documents that are scored at a time
-SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
+CHUNK = 2048  # number of documents scored at a time
+SCORES_AT_ONCE = 1 << 23  # maximum scores in memory; many classes mean fewer documents
 SHORT_TRAINING = 1 << 33  # products of a value and a weight
-SHORT = 0.1  # of the bias: from here the hinge loss diverges
+SHORT = 0.1  # length relative to the bias below which the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 18  # copied at once
-DIVERGED, DIVERGED_AT_LAST = 10.0, 1.5  # times the loss without training, after an epoch
-ROUNDED = 1e-4  # of a weight, which does not take a further visit
+DIVERGED, DIVERGED_AT_LAST = 10.0, 1.5  # factors of the untrained loss that count as divergence
+ROUNDED = 1e-4  # relative rounding of a weight that needs no further visit
 
 
 def documents_at_once(classes: int) -> int:
-    """Return how many documents' scores are held at once."""
+    """Return how many documents are scored at once."""
     return max(1, min(CHUNK, SCORES_AT_ONCE // classes))
 
 
@@ -93,7 +95,7 @@ def rows_at_once(classes: int) -> int:
 
 
 class Scorer(ABC):
-    """What scores documents in classes: the result of a training.
+    """The protocol of a trained model that scores documents.
 
     Attributes
     ----------
@@ -123,7 +125,7 @@ class Scorer(ABC):
 
 
 class Weights(Scorer):
-    """A linear model: a row of weights for each feature, a column for each class.
+    """A linear model: a matrix of weights with a row per feature and a column per class.
 
     Parameters
     ----------
@@ -168,11 +170,11 @@ class Weights(Scorer):
         return len(self.table) - 1
 
     def get(self) -> F32:
-        """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
+        """Return the weights, shape (features + 1, classes), with classes in the caller's order."""
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Take such weights over; of a mapped file, no page stays in memory."""
+        """Set the weights from such a matrix, without keeping pages of a mapped file in memory."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -186,11 +188,11 @@ class Weights(Scorer):
         self.offset *= np.float32(factor)
 
     def shift(self, offsets: F64) -> None:
-        """Add a number to the scores of each class, by the weights of the bias feature."""
+        """Add a constant to the scores of each class, through the bias feature."""
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:
-        """Yield `get()` some rows at a time."""
+        """Yield the rows of `get()` in blocks."""
         step = rows_at_once(self.classes)
         for begin in range(0, len(self.table), step):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
@@ -201,7 +203,7 @@ class Weights(Scorer):
         return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters without padding, which depends on the core."""
+        """Return the parameters without their padding, which depends on the core."""
         state = {"features": self.features, "classes": self.classes, "bias": self.bias}
         return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
 
@@ -215,14 +217,14 @@ class Weights(Scorer):
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # in C order, as sums over the classes have other bits in another one
+        # C order keeps the sums over classes bit-identical
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
 
 
 def resized(weights: Weights, classes: int) -> Weights:
-    """Return weights of the first classes, with those of new ones at 0."""
+    """Return the weights for a new number of classes; new classes have zeros."""
     if weights.classes == classes:
         return weights
     found = Weights(weights.features, classes, weights.bias)
@@ -232,7 +234,7 @@ def resized(weights: Weights, classes: int) -> Weights:
 
 
 def has_sets(documents: I64) -> bool:
-    """Return whether a document has several instances, which are adjacent."""
+    """Return whether any document has several instances, which are then adjacent."""
     return bool((documents[1:] == documents[:-1]).any())
 
 
@@ -241,7 +243,7 @@ def _as_sets(
     labels: I32,
     sample_weight: F32 | None,
 ) -> tuple[I64, I32, F32 | None, I64]:
-    """Return one instance for each document: its number, labels, weight, and where labels start.
+    """Merge instances by document: its index, labels, weight, and where its labels start.
 
     The labels of a document ascend, as the core requires.
     """
@@ -253,16 +255,16 @@ def _as_sets(
 
 
 def untrained_loss(options: ClassifyOptions, classes: int) -> float:
-    """Return the loss of weights that are 0."""
+    """Return the loss of a model with zero weights."""
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # it depends on what was drawn
+        return math.inf  # the loss depends on the drawn samples
     return math.log(classes)
 
 
 def visits_of(weights: F32) -> tuple[I64, F32]:
-    """Return how often instances are visited in an epoch, and the weight of each visit.
+    """Return how often each instance is visited per epoch, and the weight of each visit.
 
     A step of a weight far above 1 would be too long: an instance of the weight 2.5 is visited three
     times, with a weight of 2.5 / 3 each.
@@ -273,7 +275,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the sets of labels of some rows, which may be there several times."""
+    """Return the label sets of the given rows, which may repeat."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -282,7 +284,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared length that learning rates hold for, and weights of the instances.
+    """Return the squared length to which learning rates refer, and instance weights.
 
     A step moves the scores of a document by the rate times its squared length. If one is more
     than four times the median, the rate holds for the median, and the steps of a longer document
@@ -305,7 +307,7 @@ def length_and_steps(
 
 
 def core_values(options: ClassifyOptions) -> dict[str, Any]:
-    """Return the settings of the core; options of the other update rule are not read by it."""
+    """Convert options to settings of the C core, which ignores those of the other update rule."""
     values = {name: value or 0 for name, value in core_options(options).items()} | INNER
     values["class_clusters"] = values["clusters"]
     values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
@@ -313,13 +315,13 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether a training is so short that one thread does it, the same way each time."""
+    """Return whether training is short enough for one thread, which makes it deterministic."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 
 
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
-    """Warn if the rows of documents are so short that the bias alone is learned."""
+    """Warn if rows are so short that training would learn little besides the bias."""
     bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
@@ -367,7 +369,9 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if len(documents) and is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # several add in another order each time
+            options = replace(
+                options, threads=1
+            )  # several threads would add in a different order each time
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -379,7 +383,7 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # a call of partial_fit may not have all classes
+        counts = np.maximum(counts, 1)  # a call of partial_fit may lack some classes
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
@@ -389,7 +393,7 @@ class ClassifierTrainer(Trainer):
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
-        self._weight = 1.0  # mean of the visits
+        self._weight = 1.0  # mean weight of the visits
         self._untrained = untrained_loss(options, classes)
         if sample_weight is not None:
             rows, visited = visits_of(sample_weight)
@@ -408,20 +412,20 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # rates are for vectors of unit length
+        for name in ("lr", "min_lr"):  # learning rates refer to vectors of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the progress; the loss is a mean weighted by instance."""
+        """Return the progress; its loss is a weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch; see `Trainer.epoch`. Worse than no training at all is divergence."""
+        """Train an epoch; raise DivergedError if the loss is worse than without training."""
         found = super().epoch(number, watch)
         is_last = number + 1 == self.epochs > 1
         limit = (DIVERGED_AT_LAST if is_last else DIVERGED) * self._untrained

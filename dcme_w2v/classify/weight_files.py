@@ -1,4 +1,4 @@
-"""What scores documents as arrays of a model's file: weights, dense or sparse, votes and trees.
+"""Stores scorers as arrays of model files: dense or sparse weights, votes and trees.
 
 Tables are written and read some rows at a time, so that with many classes there is no second table
 in memory.
@@ -27,7 +27,7 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models of the same features and classes; scores are log p with their mean p.
+    """Linear models with the same features and classes; scores are logs of their mean probability.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Votes(Scorer):
         return self.models[0].features
 
     def above_mean(self, number: int) -> F32:
-        """Return the mean over the models."""
+        """Return the mean of `above_mean` over the models."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
 
@@ -58,11 +58,13 @@ class Votes(Scorer):
 
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
+SPARSE_BELOW = (
+    0.5  # share of nonzero weights below which they are stored sparse, at twice the bytes per entry
+)
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Return the parameters as arrays for `save_model`; of several models, with their numbers."""
+    """Return the parameters as arrays for `save_model`; several models have numbered names."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {
@@ -99,7 +101,7 @@ def _table_arrays(weights: Weights) -> dict[str, Array | ChunkedArray]:
 
 
 def scorer_of(model: Model, classes: int, bias: float | None) -> Scorer:
-    """Return what scores documents, as `arrays_of` has stored it."""
+    """Restore the scorer that `arrays_of` stored."""
     if "children_0" in model.arrays:
         return forest_of(model, classes, bias or 0.0)
     models: list[Weights] = []
@@ -111,7 +113,7 @@ def scorer_of(model: Model, classes: int, bias: float | None) -> Scorer:
 
 
 def weights_of(model: Model, classes: int, bias: float | None, suffix: str = "") -> Weights:
-    """Return the weights of a linear model; `suffix` ends the names of its arrays."""
+    """Restore the weights of a linear model; `suffix` ends the names of its arrays."""
     weights = _table_of(model, classes, bias, suffix)
     if f"offset{suffix}" in model.arrays:
         weights.offset[:] = model.array(f"offset{suffix}", "float32", classes)

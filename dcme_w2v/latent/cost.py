@@ -23,7 +23,7 @@ from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # in place of a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
-MIN_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
+MIN_CLASS_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            counts[:, totals < MIN_SIZE] = 0  # else so few rows come back at 1 / 0
+            counts[:, totals < MIN_CLASS_SIZE] = 0  # else so few rows come back at 1 / 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
         table[:] = NEVER

@@ -1,4 +1,4 @@
-"""The options of `latent fit`; see `dcme_w2v.declarations`."""
+"""Option declarations for `latent fit`; see `dcme_w2v.declarations`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
 
-# The numbers of the starts are part of their random seeds: starts that were removed keep theirs.
+# Random seeds depend on these numbers, so numbers of removed methods are not used again.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 
@@ -30,35 +30,32 @@ class LatentOptions(Checked):
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
-    unsupervised: bool = option(False, "cluster the documents; their labels are not used")
+    unsupervised: bool = option(False, "cluster the documents without using their labels")
     init: str = option(
         "auto",
-        "where EM starts: at the labels, at k-means of the documents, at a local minimum of the "
-        "quadratic approximation (quadratic), or at random; auto: labels; "
-        "unsupervised: the lowest cost of kmeans and, below 8 latent classes, quadratic",
+        "starting point for EM (default: labels; unsupervised: the better of kmeans and quadratic)",
         choices=INITS,
         strict=True,
     )
     starts: int | None = option(
         None,
-        "number of starts, with --init auto three times as many of quadratic; the lowest cost is "
-        "kept (default: 1; unsupervised: 10)",
+        "number of EM starts, of which the best is kept (default: 1; unsupervised: 10)",
         minimum=1,
         maximum=10000,
         advanced=True,
     )
     lsa: int | None = option(
         None,
-        "first reduce the rows to N dimensions of unit length, by latent semantic analysis; 0: no "
-        "reduction (default: unsupervised, with more than 50 features: 50; otherwise 0)",
+        "reduce rows to N dimensions by latent semantic analysis; 0: off (default: unsupervised "
+        "50, otherwise 0)",
         minimum=0,
         maximum=10000,
         advanced=True,
     )
     l2: float | None = option(
         None,
-        "L2 regularization, X/2 times the squared weights (default: 3e-6; unsupervised: that "
-        "of a ridge regression)",
+        "L2 regularization, X/2 times the squared weights (default: 3e-6; unsupervised: estimated"
+        " from the documents)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -70,8 +67,7 @@ class LatentOptions(Checked):
     )
     tolerance: float = option(
         1e-5,
-        "stop when an iteration reduces the cost by less than this share for each E-step "
-        "(unsupervised: 3 in an iteration)",
+        "stop when each E-step reduces the cost by less than this fraction",
         minimum=0.0,
         advanced=True,
     )
@@ -84,11 +80,11 @@ L2 = 3e-6
 # nearly all sets below FEW_LATENT classes, on none from there (docs/decisions/latent-classes.md).
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 EPOCHS = 100
-DIMENSIONS = 50  # of latent semantic analysis, and singular vectors of the quadratic
+DIMENSIONS = 50  # dimensions for latent semantic analysis, and singular vectors for the quadratic
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
-    """Return the options with every default filled in but an unsupervised `l2`.
+    """Return the options with every default filled in, except for an unsupervised `l2`.
 
     Parameters
     ----------
@@ -106,18 +102,21 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     own = options.unsupervised
     check_conflicts([LatentOptions], vars(options))
     if own and options.init == "labels":
-        raise UsageError("--init=labels: needs labels; give another start")
+        raise UsageError("--init=labels: cannot be used without labels; give another --init")
     if options.latent is None:
         if own:
-            raise UsageError("--latent is needed to cluster: give the number of classes")
+            raise UsageError(
+                "--latent: is required for clustering; give the number of latent classes"
+            )
         options = replace(options, latent=min(2 * labels, rows))
     latent = options.latent
     assert latent is not None
     if latent < 2:
-        raise UsageError(f"--latent={latent}: must be at least 2, as one class separates nothing")
+        raise UsageError(f"--latent={latent}: must be at least 2")
     if latent > rows:
         raise UsageError(
-            f"--latent={latent}: there are {rows} documents; give fewer classes, or more documents"
+            f"--latent={latent}: there are only {rows} documents; give fewer classes, or more "
+            "documents"
         )
     found: dict[str, Any] = {
         "starts": STARTS_UNSUPERVISED if own else 1,

@@ -39,7 +39,7 @@ DOCUMENTS_A_REPORT = 1000
 
 
 @dataclass
-class _Statistics:
+class _WordCounts:
     """Counts of one pass over the training documents, by word id."""
 
     numbering: Numbering
@@ -151,7 +151,7 @@ def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
 
 def count_words(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
-) -> _Statistics:
+) -> _WordCounts:
     """Count the words that have vectors, or every word, and choose the words of the model."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.features == "tfidf" or bool(options.tfidf) or has_subwords
@@ -173,14 +173,14 @@ def count_words(
     kept = np.flatnonzero(documents_with >= options.min_df)
     first = len(counts) if has_subwords else n
     having = int(np.count_nonzero(kept < first))
-    found = _Statistics(
+    found = _WordCounts(
         numbering, counts, documents_with, documents, tokens, without_words, kept, having
     )
     _check(found, options, first)
     return found
 
 
-def _check(counted: _Statistics, options: ScdvOptions, with_vectors: int) -> None:
+def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> None:
     kept = counted.kept
     if not counted.documents:
         raise CorpusError("there are no documents; give one per line")
@@ -196,7 +196,7 @@ def _check(counted: _Statistics, options: ScdvOptions, with_vectors: int) -> Non
 
 def _with_words(
     vectors: Vectors,
-    counted: _Statistics,
+    counted: _WordCounts,
     options: ScdvOptions,
     threads: int | None,
     reporter: Reporter,

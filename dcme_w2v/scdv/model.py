@@ -59,7 +59,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 
 
 KIND, VERSION = "scdv", 1
-POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
+POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
 _MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
 
@@ -204,7 +204,7 @@ class DocumentModel(Shown):
         }
         found = self.posteriors
         rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
-        arrays |= dict(zip(POSTERIORS, rows, strict=True))
+        arrays |= dict(zip(POSTERIOR_ARRAYS, rows, strict=True))
         if self.mixture:
             arrays["mixture_weights"] = self.mixture.weights
             arrays["mixture_means"] = self.mixture.means
@@ -245,7 +245,7 @@ class DocumentModel(Shown):
             vectors,
             _bounded(model, "idf", len(words)),
             counts,
-            model.rows(POSTERIORS, len(vectors), topics),
+            model.rows(POSTERIOR_ARRAYS, len(vectors), topics),
             _load_mixture(model, topics, vectors.shape[1]),
             threshold,
             facts,

@@ -1,4 +1,4 @@
-"""The options of `scdv fit`; see `dcme_w2v.declarations`."""
+"""Option declarations for `scdv fit`; see `dcme_w2v.declarations`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,67 +13,66 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:2]}  # fo
 
 @dataclass(frozen=True)
 class ScdvOptions(Checked):
-    """How document vectors are computed."""
+    """Options for computing document vectors."""
 
     group = "Model"
 
     features: str = option(
         "scdv",
-        "scdv, or a baseline: average (the mean of the word vectors) or tfidf",
+        "scdv vectors, or a baseline: mean word vectors (average) or tfidf",
         choices=FEATURES,
     )
     clusters: int = option(
         60,
-        "components of the Gaussian mixture",
+        "number of Gaussian mixture components",
         minimum=1,
         maximum=65536,
         only=MIXTURE,
     )
     covariance: str = option(
         "tied",
-        "one covariance matrix for all components, or one variance",
+        "covariance shared by all components: a full matrix (tied), or one variance (spherical)",
         choices=COVARIANCES,
         only=MIXTURE,
     )
     sparsity: float = option(
         4.0,
-        "set entries below this percentage of the training documents' mean extremes to zero",
+        "set entries below this percentage of the mean document extremes to zero",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
     )
     term_frequency: str | None = option(
         None,
-        "a word that occurs n times in a document counts n (count), or 1 + ln n (log) (default: "
-        "log for scdv, otherwise count)",
+        "weight of a word that occurs n times: n, or 1 + ln n (default: log for scdv, otherwise "
+        "count)",
         choices=("count", "log"),
         advanced=True,
     )
     center: bool | None = option(
         None,
-        "subtract the mean word vector, then rescale to unit length (default: for scdv)",
+        "subtract the mean word vector and rescale to unit length (default: only for scdv)",
         only=COMPOSED,
         advanced=True,
     )
     power: float | None = option(
         None,
-        "raise the absolute value of each entry to this power, then rescale to unit length; 0.5 "
-        "reduces the weight of frequent words (default: 0.5 for scdv, otherwise 1)",
+        "raise absolute entries to this power, then rescale to unit length (default: scdv 0.5, "
+        "otherwise 1)",
         minimum=0.0,
         maximum=1.0,
         only=COMPOSED,
     )
     tfidf: float | None = option(
         None,
-        "concatenate tf-idf vectors, X times as long, to the document vectors (default: 2 for "
-        "scdv, otherwise 0)",
+        "append tf-idf vectors, X times as long as the others (default: scdv 2, otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,
     )
     min_df: int = option(
         1,
-        "drop words that occur in fewer training documents; 0 keeps all words with a vector",
+        "drop words that occur in fewer than N training documents (0: keep all)",
         minimum=0,
     )
     tolerance: float = option(
@@ -85,7 +84,7 @@ class ScdvOptions(Checked):
     )
     iterations: int = option(
         100,
-        "iterations of expectation maximization, at most",
+        "maximum number of expectation-maximization iterations",
         minimum=1,
         maximum=100000,
         only=MIXTURE,
@@ -93,8 +92,7 @@ class ScdvOptions(Checked):
     )
     preset: str | None = option(
         None,
-        "paper: the document vectors of Mekala et al. 2017: --term-frequency count, --power 1, "
-        "--tfidf 0, word vectors that are not centered",
+        "compute document vectors exactly as Mekala et al. 2017",
         choices=("paper",),
     )
     seed: int = seed_option()
@@ -105,6 +103,6 @@ BETTER: dict[str, Any] = {"term_frequency": "log", "center": True, "power": 0.5,
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
-    """Return the options with every default filled in: `PLAIN` for the paper and its baselines."""
+    """Return the options with the defaults of `PLAIN` (baselines, paper's preset) or `BETTER`."""
     defaults = BETTER if options.features == "scdv" and options.preset is None else PLAIN
     return filled(options, defaults)

@@ -1,4 +1,4 @@
-"""The options of search; see `dcme_w2v.declarations`."""
+"""Option declarations for search; see `dcme_w2v.declarations`."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,25 @@ from dcme_w2v.declarations import Checked, option
 
 @dataclass(frozen=True)
 class SearchOptions(Checked):
-    """How documents are ranked; docs/decisions/search.md has how the defaults were chosen."""
+    """Ranking options; docs/decisions/search.md explains the defaults."""
 
     group = "Model"
 
     k1: float = option(
-        1.2, "BM25: how slowly the score of a repeated word saturates", minimum=0, maximum=100
+        1.2, "BM25 saturation: higher values reward repeated words more", minimum=0, maximum=100
     )
-    b: float = option(0.6, "BM25: how much long documents are penalized", minimum=0, maximum=1)
+    b: float = option(
+        0.6,
+        "BM25 length normalization: higher values penalize long documents more",
+        minimum=0,
+        maximum=1,
+    )
     characters: float = option(
-        1.0, "weight of character n-grams, where words have 1", minimum=0, maximum=100
+        1.0, "weight of character n-grams, relative to 1 for words", minimum=0, maximum=100
     )
     vector_weight: float = option(
         0.1,
-        "weight of the cosines of VECTORS, where words have 1",
+        "weight of the cosine similarity of VECTORS, relative to 1 for words",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -1,4 +1,4 @@
-"""The options of sentence vectors; see `dcme_w2v.declarations`."""
+"""Option declarations for sentence vectors; see `dcme_w2v.declarations`."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,21 @@ POOLINGS = ("static", "usif", "mean")
 
 @dataclass(frozen=True)
 class EncodeOptions(Checked):
-    """How word vectors become sentence vectors."""
+    """Options for pooling word vectors into sentence vectors."""
 
     group = "Model"
 
     pooling: str = option(
         "static",
-        "whitened unit rows with SIF and idf weights, which needs no other sentences; uSIF, which "
-        "removes what the given sentences have in common; the plain mean",
+        "weighted mean of whitened vectors (static), uSIF without common components, or plain mean",
         choices=POOLINGS,
     )
     dim: int | None = option(
-        None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
+        None,
+        "keep the N dimensions with the most variance",
+        minimum=1,
+        only={"pooling": ("static",)},
     )
     unit: bool = option(
-        False, "scale sentence vectors to unit length (default: as a folder of VECTORS declares)"
+        False, "scale sentence vectors to unit length (default: as declared by a folder of VECTORS)"
     )

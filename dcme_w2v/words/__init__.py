@@ -1,1 +1,1 @@
-"""Words: training, vectors and their evaluation."""
+"""Word vectors: training, access, search for neighbors, conversion and evaluation."""

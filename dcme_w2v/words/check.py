@@ -1,4 +1,4 @@
-"""Faults of a file of word vectors: counts them, or leaves out the rows."""
+"""Finds invalid rows in a file of word vectors, to count them or skip them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .vectors import Vectors
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault: its count and first position."""
+    """One kind of invalid row: how many there are, and where the first one is."""
 
     kind: str
     count: int
@@ -42,7 +42,7 @@ class Fault:
 
 @dataclass
 class Report:
-    """The content and faults of a file of word vectors."""
+    """The size of a file of word vectors, and the invalid rows in it."""
 
     file: str
     format: str | None = None
@@ -56,7 +56,7 @@ class Report:
 
 
 def check(path: PathLike) -> Report:
-    r"""Read word vectors and count the faults of their rows.
+    r"""Read word vectors and count the invalid rows of each kind.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _count_faults(report: Report, reader: RowReader) -> None:
 
 
 def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
-    """Return the rows of a file without faults, and the number of the others by fault.
+    """Return the valid rows of a file, and the number of skipped rows for each kind of fault.
 
     Raises
     ------
@@ -145,5 +145,5 @@ def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
         kept.setdefault(words[row], row)
     faults[FAULT_NAMES[DUPLICATE]] += len(good) - len(kept)
     if not kept:
-        raise FormatError(f"{path}: no row is without faults; run dcme-w2v check {path}")
+        raise FormatError(f"{path}: all rows are invalid; run dcme-w2v check {path} for details")
     return Vectors(Words.from_words(kept), matrix[list(kept.values())]), +faults

@@ -1,4 +1,4 @@
-"""Classes of words: clusters of their vectors by k-means, as those of word2vec.c's -classes."""
+"""Word classes: k-means clusters of word vectors, like those of word2vec.c's -classes."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def classes(
     seed: int = 1,
     threads: int | None = None,
 ) -> I64:
-    """Cluster word vectors by direction: k-means of the vectors at unit length.
+    """Cluster word vectors with k-means, after scaling them to unit length.
 
     Parameters
     ----------
@@ -60,7 +60,10 @@ def classes(
         raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
     wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(wrong):
-        raise FormatError(f"the vector of word {wrong[0] + 1} has a number that is NaN or infinite")
+        raise FormatError(
+            f"the vector of word {wrong[0] + 1} contains NaN or infinity; run dcme-w2v check on "
+            "the file"
+        )
     points = unit_vectors(vectors).astype(np.float32)
     _, nearest = kmeans(points, classes, seed, threads)
     _, first, numbers = np.unique(nearest, return_index=True, return_inverse=True)
@@ -70,6 +73,6 @@ def classes(
 
 
 def save_classes(path: PathLike, words: Words, classes: I64) -> None:
-    """Write lines "word class", in the order of the words; the write is atomic."""
+    """Atomically write one line "word class" per word, in vocabulary order."""
     with atomic_write(path) as file:
         file.write(format_counts(words.text, words.offsets, classes).data)

@@ -1,4 +1,4 @@
-"""Words whose place among the others differs between vectors of two texts.
+"""Finds words whose vectors differ most between two texts.
 
 The vectors of each file are aligned with those of the first by orthogonal Procrustes on frequent
 shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
@@ -24,9 +24,9 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # most frequent words, on which files are aligned
-_SIMILAR = 201  # words of similar counts
-_SMALLEST = 1e-6  # of a difference, since unit vectors are rounded
+_ANCHORS = 5000  # number of most frequent words used to align the files
+_SIMILAR = 201  # number of words with similar counts that are compared
+_SMALLEST = 1e-6  # smallest difference, since unit vectors are rounded
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 
@@ -52,7 +52,7 @@ class Change(NamedTuple):
 
 
 def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -> list[Change]:
-    """Return the words whose place differs most between vectors of two texts.
+    """Return the words whose vectors differ most between two texts, after alignment.
 
     Parameters
     ----------
@@ -100,7 +100,9 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     change, noise = between.mean(axis=0), within.mean(axis=0) if len(within) else None
     score = _among_similar(change if noise is None else change / np.maximum(noise, _SMALLEST))
     least = within.max(axis=0) if len(within) else _SMALLEST
-    has_place = np.all([rows.any(axis=1) for rows in turned], axis=0)  # is no row of zeros
+    has_place = np.all(
+        [rows.any(axis=1) for rows in turned], axis=0
+    )  # words without a row of zeros
     score[(between.min(axis=0) <= least) | ~has_place] = -np.inf
     best = np.argsort(-score, kind="stable")[:topn]
     best = best[score[best] > -np.inf]
@@ -115,11 +117,14 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
 
 
 def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:
-    """Return the words that all have, the most frequent first, and their rows in each."""
+    """Return the words that all vectors share, most frequent first, and their rows in each."""
     first, *others = every
     if len({one.dim for one in every}) > 1:
         dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))
-        raise UsageError(f"vectors of {dims} dimensions; compare vectors of as many each")
+        raise UsageError(
+            f"the vectors have different numbers of dimensions ({dims}); compare vectors of the "
+            "same size"
+        )
     words = [word for word in first.words if all(word in one.words for one in others)]
     rows = [np.array([one.words.find(word) for word in words], dtype=np.int64) for one in every]
     known = [counts_by_order(len(one)) if one.counts is None else one.counts for one in every]
@@ -134,7 +139,7 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
 
 
 def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
-    """Return unit vectors of rows, aligned with those of the first vectors."""
+    """Return unit vectors of the given rows, rotated to match those of the first vectors."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
     with one_blas_thread():
@@ -142,13 +147,13 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
 
 
 def rotation(rows: F32, others: F32) -> F32:
-    """Return the rotation of rows onto others of the same words (Schönemann 1966)."""
+    """Return the rotation that best maps one set of rows to another (Schönemann 1966)."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)
 
 
 def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
-    """Return 1 - cosine of rows in each pair of different files, shape (pairs, n)."""
+    """Return the cosine distance of each row in each pair of files, shape (pairs, n)."""
     found = [
         1 - np.einsum("ij,ij->i", one, other)
         for number, one in enumerate(some)
@@ -158,6 +163,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return the log of values less its median among the words of the most similar counts."""
+    """Return log values minus their median over words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

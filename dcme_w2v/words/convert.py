@@ -1,4 +1,4 @@
-"""Centers and reduces word vectors, and writes them for other programs."""
+"""Centers or reduces word vectors and writes them in formats of other programs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,11 +23,11 @@ from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # words whose neighbors are compared, and neighbors of each
+_SAMPLE, _K = 300, 10  # number of compared words, and of neighbors for each
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
-    """Return codes and scales of rows: row i is about ``codes[i] * scales[i]``.
+    """Quantize rows to int8 codes with one scale per row: row i is about ``codes[i] * scales[i]``.
 
     The number of a row that is largest in magnitude has the code 127 or -127, so that codes alone
     have the cosines. A row of zeros has the scale 0.
@@ -44,7 +44,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
     codes = np.empty(matrix.shape, dtype=np.int8)
     scales = np.empty(len(matrix), dtype=np.float32)
     for rows in blocks_of_rows(len(matrix)):
-        block = matrix[rows].astype(np.float64)  # in which 127 / denormal is finite
+        block = matrix[rows].astype(np.float64)  # in float64, 127 / denormal is finite
         largest = np.abs(block).max(axis=1)
         factor = _LARGEST / np.where(largest > 0, largest, 1)
         codes[rows] = np.rint(block * factor[:, None])
@@ -53,7 +53,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
 
 
 def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
-    """Return the share of nearest neighbors that int8 vectors have in common with float32.
+    """Return the share of nearest neighbors that int8 quantization preserves.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     lengths = np.concatenate(
         [inverse_lengths(codes[part].astype(np.float32)) for part in blocks_of_rows(len(codes))]
     )
-    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]  # dot products are finite
+    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]  # keeps dot products finite
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
     less = nearest_rows(codes, lengths, codes[rows] * lengths[rows][:, None], own, k)
     common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
@@ -83,7 +83,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
 
 
 def centered(matrix: F32) -> F32:
-    """Return vectors of shape (n, d) minus their mean vector.
+    """Subtract the mean vector from vectors of shape (n, d).
 
     References
     ----------
@@ -98,7 +98,7 @@ def centered(matrix: F32) -> F32:
 def convert(
     source: str, target: str, options: ConvertOptions, progress: ProgressLike = False
 ) -> Vectors:
-    """Write vectors in another format, changed by the options; return what was written.
+    """Write vectors in another format, with the requested changes, and return what was written.
 
     The messages are what was left out or lost.
 
@@ -111,7 +111,9 @@ def convert(
     guard((READS, "IN", source), (WRITES, "OUT", target))
     warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
-        raise UsageError(f"--no-header: is for text; {target} has another format")
+        raise UsageError(
+            f"--no-header: is only supported for text, and {target} is not text; omit it"
+        )
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)
         for what, count in faults.items():
@@ -132,18 +134,20 @@ def convert(
 
 
 def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str, int]]:
-    """Read vectors; with --invalid, also the faults of the rows that were left out."""
+    """Read vectors; with --invalid, also count the invalid rows that were skipped."""
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit), {}
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
-        raise UsageError(f"--invalid: {source} is a {kind}; give a file")
+        raise UsageError(
+            f"--invalid: {source} is a {kind}, where rows cannot be skipped; give a file"
+        )
     vectors, faults = load_without_faults(source)
     return vectors[: options.limit], faults
 
 
 def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
-    """Return vectors in their first principal components, and the share of variance they keep.
+    """Reduce vectors by PCA, and return them with the share of the variance that remains.
 
     Parameters
     ----------
@@ -158,9 +162,11 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     kept : float
     """
     if dim > matrix.shape[1]:
-        raise UsageError(f"--reduce={dim}: the vectors have {matrix.shape[1]} dimensions")
+        raise UsageError(
+            f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; give fewer"
+        )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
-    rows = centered(matrix / scale)  # whose products are finite
+    rows = centered(matrix / scale)  # scaling keeps the products finite
     with one_blas_thread():
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)

@@ -10,14 +10,15 @@ from .options import OutputOptions, TrainOptions
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# Defaults, and what objectives and CBOW have instead. See docs/decisions/word-defaults.md.
+# Defaults, and different defaults of objectives and CBOW. See docs/decisions/word-defaults.md.
 #
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
 # with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
 # whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
-# Algorithm 1 (dcme) diverges at rates above a few thousandths, without a prior at most that learn.
-# Noise of CBOW's ns was tuned again for the sum of both tables: ten samples from flatter noise, and
-# fewer of the frequent words, which pays for the samples.
+# Algorithm 1 (dcme) diverges at rates above a few thousandths; without a prior, it diverges at most
+# rates that are high enough to learn.
+# For the sum of both tables, CBOW with ns uses ten samples from a flatter noise distribution, and
+# drops more of the frequent words, which saves the time that the samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
     "sample": 1e-3,
@@ -35,8 +36,8 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
-# tokens would be dropped: then ten times the mean share of a word.
+# For CBOW with ns and a large vocabulary. In a small vocabulary each word has a larger share, and
+# nearly all tokens would be dropped; the threshold is then ten times the mean share of a word.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # CBOW with ns: the rate of the median token by the square root of the epochs, and the rate of all
@@ -45,18 +46,18 @@ MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# Where all rows of a context take the whole step, the rate times the words of a context times the
-# square root of a target's rows is at most LOAD, or both tables grow without end. Frequent words of
-# which few are dropped raise the median count, and with it the rates of all others, so there the
-# rate is at most FREQUENT_RATE (docs/decisions/learning-rates.md).
+# Where all rows of a context take the whole step, both tables diverge unless the product of the
+# rate, the context size and the square root of a target's number of rows is at most LOAD. If few
+# frequent words are dropped, they raise the median count, and with it the rates of all other words,
+# so the rate is then at most FREQUENT_RATE (docs/decisions/learning-rates.md).
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
-# Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
+# Vectors of adjacent words move by four times the learning rate; at the usual rates they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 
 def resolved(options: Options, words: int | None = None) -> Options:
-    """Return the options with nothing left open.
+    """Return the options with every default filled in.
 
     Parameters
     ----------
@@ -88,27 +89,29 @@ def resolved(options: Options, words: int | None = None) -> Options:
 
 
 def _keeps_frequent(options: TrainOptions, default: float) -> bool:
-    """Return whether fewer frequent words are dropped than by default (0: none)."""
+    """Return whether subsampling drops fewer words than by default (0: none)."""
     sample = default if options.sample is None else options.sample
     return sample == 0 or sample > FREQUENT * default
 
 
 def _rate_of_load(options: TrainOptions, default: int) -> float:
-    """Return the highest rate for windows and samples of these sizes."""
+    """Return the highest stable learning rate for this window and number of samples."""
     negative = default if options.negative is None else options.negative
     is_fixed = options.window_mode == "fixed"
-    context = 2 * options.window if is_fixed else options.window + 1  # words, on average
+    context = 2 * options.window if is_fixed else options.window + 1  # mean number of context words
     return round(LOAD / (context * (1 + negative) ** 0.5), 4)
 
 
 def vectors_of(options: TrainOptions) -> str:
-    """Return which vectors are written if none are asked for: the best for the model.
+    """Return the default kind of vectors to write, which is the best one for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
-    has_both &= vars(options).get("format") != "fasttext"  # whose tables are these two
+    has_both &= (
+        vars(options).get("format") != "fasttext"
+    )  # its two tables must be stored separately
     return "sum" if options.model == "cbow" and has_both else "input"
 
 

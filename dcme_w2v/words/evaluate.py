@@ -43,7 +43,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """Counts of one section: all questions, covered questions, correct answers."""
+    """The number of all, of covered and of correctly answered questions in one section."""
 
     name: str
     questions: int
@@ -112,7 +112,7 @@ class AnalogyScore:
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """The result of `eval_similarity`: rank and linear correlation, and coverage.
+    """The result of `eval_similarity`: Spearman and Pearson correlations, and coverage.
 
     `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is the mean vector
     of its character n-grams.
@@ -197,7 +197,7 @@ def eval_similarity(
     *,
     limit: int = 300_000,
 ) -> SimilarityScore:
-    r"""Correlate cosines with ratings of word pairs.
+    r"""Correlate the cosines of word pairs with human ratings.
 
     Parameters
     ----------
@@ -230,7 +230,9 @@ def eval_similarity(
     spelled, _ = _upper_case(vectors.words, limit)
     rated, ratings, skipped = _read_pairs(pairs)
     if not rated:
-        raise FormatError(f"{pairs}: has no pairs; give lines of WORD TAB WORD TAB RATING")
+        raise FormatError(
+            f"{pairs}: contains no word pairs; give lines of WORD TAB WORD TAB RATING"
+        )
 
     def vector_of(word: str) -> F32 | None:
         """Return the vector of a word in any case, or else the vector of its n-grams."""
@@ -268,8 +270,8 @@ def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     if len(set(cosines.tolist())) < 2:
         raise FormatError(
-            f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}; a "
-            "correlation needs two that differ: give other vectors"
+            f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}, so there "
+            "is no correlation; give other vectors"
         )
     return np.asarray(cosines)
 
@@ -280,7 +282,7 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
 
 
 def covered_questions(words: Words, path: PathLike) -> I64:
-    """Return the rows of the four words, shape (q, 4), of all covered questions.
+    """Return the rows of the four words in each covered question, shape (q, 4).
 
     Raises
     ------
@@ -300,12 +302,12 @@ def _numbered_questions(
     known: int,
     limit: int | None = None,
 ) -> tuple[I64, Bools]:
-    """Return each question's rows (-1: out of vocabulary) and whether all are known; or raise."""
+    """Return the rows of each question (-1: out of vocabulary), and whether all words are known."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
     if not questions:
-        raise FormatError(f"{path}: has no questions; give lines of four words")
+        raise FormatError(f"{path}: contains no questions; give lines of four words")
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"
@@ -315,7 +317,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
-    """Return the first row of each upper-case spelling, and for each word that row."""
+    """Return the first row with each upper-case spelling, and that row for every word."""
     whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [
@@ -372,7 +374,7 @@ def _read_pairs(path: PathLike) -> tuple[list[list[str]], list[float], int]:
 
 
 def _columns(line: str) -> list[str]:
-    """Return the columns of a line; three if they are separated by spaces, otherwise none."""
+    """Split a line at tabs, or at spaces if that gives three columns; otherwise return none."""
     for delimiter, least in (("\t", 1), (",", 2), (";", 2)):
         if line.count(delimiter) >= least:
             return [column.strip(' "\r\n') for column in line.split(delimiter)]
@@ -388,7 +390,7 @@ def _number(text: str) -> float:
 
 
 def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
-    """Answer questions of rows a, b, c (q, 3); return rows of first spellings, shape (q,).
+    """Answer questions given as rows a, b, c (q, 3); return the rows of the answers, shape (q,).
 
     The given rows are no answers. Words of the question in another case are skipped, but only
     `CANDIDATES` answers are considered, as in gensim. -1: there is no answer.

@@ -1,4 +1,4 @@
-"""Held-out text, scored after each epoch; for the trainer.
+"""Scores held-out text after each epoch of training.
 
 The names of all figures begin with "heldout_": the log-probabilities of the exact softmax (see
 `dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
@@ -22,7 +22,7 @@ SCORED = 4096
 
 
 def evenly_spaced(ids: U32, words: int) -> U32:
-    """Return sentences at even intervals of a text, with at least this many tokens in total."""
+    """Return evenly spaced sentences of a text, with at least this many tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
     for number, sentence in enumerate(sentences):
@@ -34,7 +34,7 @@ def evenly_spaced(ids: U32, words: int) -> U32:
 
 
 def _entropy(shares: F64) -> float:
-    """Return the entropy, without importing scipy, which would slow down every start."""
+    """Return the entropy; importing scipy for it would slow down every start."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -45,7 +45,7 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """Return max_k { u_k . h + alpha_k . bias + H_k } for each context, and its k.
+    """For each context, return max_k { u_k . h + alpha_k . bias + H_k } and the best k.
 
     It is at most log sum_j exp(v_j . h + bias_j).
 
@@ -66,7 +66,7 @@ def dual_bounds(
 
 
 class HeldOut:
-    """Scores held-out text under a training run, between epochs.
+    """Scores held-out text with the current vectors, between epochs.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class HeldOut:
         )
 
     def score(self) -> dict[str, float]:
-        """Compute, store and return the figures of the current vectors."""
+        """Compute, store and return the scores of the current vectors."""
         start = time.monotonic()
         self.figures = self._scores()
         self._seconds += time.monotonic() - start

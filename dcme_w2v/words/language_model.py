@@ -1,4 +1,4 @@
-"""A language model of word and context vectors: the likelihood of text and of analogies.
+"""A language model made of word and context vectors, which gives the likelihood of text.
 
 A model is a file of --output-tables, or `Vectors` with context vectors. The window and the biases
 of its scores follow from the options of its training.
@@ -31,12 +31,12 @@ from .tables import check_scoring_options, input_of
 from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
-FIGURES = ("log_probability", "log_mean_probability")  # of `Likelihood`
+FIGURES = ("log_probability", "log_mean_probability")  # attributes of `Likelihood`
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Input and output vectors of the same words.
+    """Input and output vectors for one vocabulary, used to predict words from their contexts.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class LanguageModel:
         ):
             if missing:
                 raise UsageError(
-                    f"{path}: its likelihood requires {what}: train with --output-tables, and give "
+                    f"{path}: scoring text requires {what}; train with --output-tables, and give "
                     "that file"
                 )
         assert input.context is not None
@@ -134,7 +134,7 @@ class LanguageModel:
         return {**figures_of("", logs, FIGURES), "words": logs.shape[1]}
 
     def distribution(self, ids: U32, place: int) -> F64:
-        """Return the probability of each word at a place of a sentence of at least two tokens."""
+        """Return the probability of each word at one position in a sentence."""
         h, _ = self.contexts(ids)
         scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
         shares = np.exp(scores - scores.max())
@@ -152,11 +152,11 @@ class LanguageModel:
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def contexts(self, ids: U32) -> tuple[F32, I64]:
-        """Return the context vectors of an encoded text, and their tokens; see `contexts`."""
+        """Return the context vector of each token in encoded text, with the token itself."""
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:
-        """Return the log-probabilities of the tokens of an encoded text, a row for each bias."""
+        """Return the log-probabilities of encoded tokens, one row for each bias."""
         parts = []
         for piece in pieces(ids):
             h, targets = self.contexts(piece)
@@ -171,7 +171,7 @@ def ids_of(
     threads: int,
     unk: str | None = None,
 ) -> U32:
-    """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`.
+    """Encode text as word IDs; out-of-vocabulary tokens are dropped, or replaced by `unk`.
 
     Raises
     ------
@@ -187,8 +187,8 @@ def ids_of(
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{name}: none of its words is among the {len(words):,} of the vocabulary; give "
-            "text of the same language and tokenisation"
+            f"{name}: no token is among the {len(words):,} words of the vocabulary; give text with"
+            " the same language and tokenization"
         ) from None
 
 
@@ -250,7 +250,7 @@ def eval_likelihood(
     (True, 4000)
     """
     if corpus is None and analogies is None:
-        raise UsageError("no text; give a corpus, or --analogies=FILE")
+        raise UsageError("no text to score; give a corpus, or --analogies=FILE")
     if window is not None:
         whole_number("window", window)
     loaded = LanguageModel.load(model, window)
@@ -259,13 +259,13 @@ def eval_likelihood(
 
 
 def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
-    """Return `LanguageModel.biases`; the bias of the noise distribution needs counts."""
+    """Return `LanguageModel.biases`; a bias from the noise distribution requires counts."""
     prior = options.get("prior") or 0
     if vectors.counts is not None:
         return biases_of(vectors.counts, options)
     if prior:
         raise UsageError(
-            f"{path}: its scores include a prior (--prior={prior:g}), which requires word counts: "
-            "give the file of --output-tables"
+            f"{path}: its scores include a prior (--prior={prior:g}), which requires word counts; "
+            "give the --output-tables file"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]

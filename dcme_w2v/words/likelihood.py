@@ -1,4 +1,4 @@
-"""The likelihood of held-out text under a model, by the exact softmax over the vocabulary.
+"""Computes the likelihood of held-out text, with an exact softmax over the vocabulary.
 
 A word is predicted from the mean of the word vectors around it, as by CBOW with a fixed window, for
 all kinds of models. Scores are computed by BLAS in blocks of contexts and words.
@@ -21,7 +21,7 @@ Neighbors = tuple[F32, F32]  # (words, dim) each
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Two summaries of the probabilities p_t of held-out tokens.
+    """Mean log-probability and log of the mean probability of held-out tokens.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def summary(logs: F64) -> Likelihood:
 
 
 def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
-    """Return figures of `Likelihood`, if there are tokens, for each row of `log_probabilities`."""
+    """Return the `Likelihood` statistics of each row of `log_probabilities`, if there are any."""
     found: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         figures = vars(summary(row))
@@ -65,7 +65,7 @@ def contexts(
     window: int,
     neighbors: Neighbors | None = None,
 ) -> tuple[F32, I64]:
-    """Return the context vector h of each token that has a context, and the token.
+    """Return the context vector h of each token that has a context, and the token itself.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def contexts(
 
 
 def pieces(ids: U32, size: int = PIECE) -> Iterator[U32]:
-    """Split encoded text at ends of sentences into pieces of at least `size` tokens."""
+    """Split encoded text at sentence ends into pieces of at least `size` tokens."""
     ends = np.append(np.flatnonzero(ids & LAST) + 1, len(ids))
     start = 0
     while start < len(ids):

@@ -25,7 +25,7 @@ Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
 class Searched(Protocol):
-    """What is asked of `dcme_w2v.Vectors` here."""
+    """The protocol of `dcme_w2v.Vectors` that this module relies on."""
 
     words: Words
     vectors: F32
@@ -47,14 +47,14 @@ class Neighbor(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A sum of unit vectors: of `positive` minus of `negative`."""
+    """A query: the sum of positive unit vectors minus the sum of negative ones."""
 
     positive: Term | Iterable[Term] | None
     negative: Term | Iterable[Term] | None = None
 
 
 def query_of(given: Any) -> Query:
-    """Return a query that is given as a word, or as a tuple of positive and negative terms."""
+    """Make a `Query` from a word, or from a tuple of positive and negative terms."""
     if isinstance(given, str):
         return Query(given)
     if isinstance(given, tuple) and 1 <= len(given) <= 2:
@@ -71,7 +71,7 @@ def most_similar(
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`."""
     if topn is None:
-        raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
+        raise UsageError("--topn=None: must be at least 1; give topn=len(v) for all words")
     whole_number("topn", topn)
     if limit is not None:
         whole_number("limit", limit)
@@ -101,16 +101,16 @@ def most_similar(
 
 
 def _row_or_word(vectors: Searched, word: str) -> int | str:
-    """Return the row of a word; the word itself if it has only n-grams."""
+    """Return the row of a word, or the word itself if only its n-grams have vectors."""
     row = vectors._row(word)
     return word if row is None else row
 
 
 def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
-    """Return a query as a vector of unit length, and its words by `_row_or_word`."""
+    """Return a query as a unit vector, with its words as returned by `_row_or_word`."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
-        raise UsageError("no query; give words or vectors as positive or negative")
+        raise UsageError("the query is empty; give words or vectors as positive or negative")
     total = np.zeros(vectors.vectors.shape[1], dtype=np.float32)
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
@@ -122,7 +122,7 @@ def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
 
 
 def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
-    """Return the word with the lowest cosine to the mean of all; the first of ties."""
+    """Return the word with the lowest cosine to the mean of all words (the first if tied)."""
     given = list(words)
     if not given or isinstance(words, str):
         raise UsageError("give a list of words")
@@ -131,7 +131,7 @@ def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
 
 
 def nearest_spelling(words: Sequence[str], word: str) -> str | None:
-    """Return the known word with the most similar spelling, or None if none is near.
+    """Return the vocabulary word with the most similar spelling, or None if none is similar.
 
     Another case, form of Unicode or separator comes first, then a similar one of the most frequent
     words.
@@ -144,7 +144,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Return one word or vector, several, or None as a list."""
+    """Return a list of terms from one word or vector, from several, or from None."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -164,7 +164,7 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
     square = np.einsum("i,i->", row, row)
-    usual = 0 < square < math.inf  # as one number, in a fraction of the time
+    usual = 0 < square < math.inf  # one scalar test is much faster than a test of all numbers
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 

@@ -1,4 +1,4 @@
-"""Declares the options of word vectors: training, files, output, conversion; and their presets.
+"""Option declarations for training, writing and converting word vectors, and the presets.
 
 word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
 (all tokens, a wide window, no subsampling) and good similarities need different settings;
@@ -21,13 +21,13 @@ _OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict
 
 @dataclass(frozen=True)
 class TrainOptions(Checked):
-    """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
+    """Training options; the C core's `dcme_train_options` has the same fields."""
 
     group = "Model"
 
     model: str = option(
         "cbow",
-        "predict a word from its context (cbow), or the context from the word (skipgram)",
+        "predict each word from its context (cbow), or the context from the word (skipgram)",
         choices=("cbow", "skipgram"),
     )
     objective: str = option(
@@ -37,13 +37,17 @@ class TrainOptions(Checked):
         choices=("ns", "nce", "dcme", "hs"),
         group="Objective",
     )
-    dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
+    dim: int = option(100, "number of vector dimensions", minimum=1, maximum=16384, word2vec="size")
     window: int = option(
-        5, "context words on each side, at most", minimum=1, maximum=1000, word2vec="window"
+        5,
+        "maximum number of context words on each side",
+        minimum=1,
+        maximum=1000,
+        word2vec="window",
     )
     window_mode: str = option(
         "shrink",
-        "shrink: random width up to --window; fixed: always --window",
+        "window width: random up to --window (shrink), or always --window (fixed)",
         choices=("shrink", "fixed"),
         advanced=True,
     )
@@ -67,8 +71,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "each noise sample counts as X; steps along long context vectors are shorter unless X is "
-        "1 (nce)",
+        "weight of each noise sample; values other than 1 damp steps along long vectors",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -77,7 +80,7 @@ class TrainOptions(Checked):
     )
     prior: float | None = option(
         None,
-        "adds X times log unigram(w) to each score (default: 1 for dcme, 0 for nce)",
+        "add X times log unigram(w) to each score (default: 1 for dcme, 0 for nce)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -94,39 +97,40 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    # What no option sets: Q and beta of the paper, and the last learning rate.
+    # No option sets these: Q and beta of the paper, and the final learning rate.
     top_items: int = 10
     beta: float = 1.0
-    min_lr: float | None = None  # a ten-thousandth of the first
-    epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
+    min_lr: float | None = None  # None: the initial rate / 10,000
+    epochs: int = option(
+        5, "number of passes over the corpus", minimum=1, maximum=100000, word2vec="iter"
+    )
     sample: float | None = option(
         None,
-        "subsampling: drop occurrences of words above this share of the tokens at random; 0: keep "
-        "all (default: 0.001; cbow ns: 0.0001, or 10 / vocabulary size if that is more)",
+        "randomly drop words whose share of tokens exceeds X; 0: keep all (default: 0.001; cbow "
+        "ns: at least 0.0001)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on model, objective, --epochs, vocabulary, "
-        "window, samples and --sample)",
+        "initial learning rate (default: depends on model, objective and data)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
     )
     rates: str | None = option(
         None,
-        "learning rates of words: the rarer, the higher (count), or all equal (default: count for "
-        "cbow ns and nce)",
+        "higher learning rates for rarer words (count), or equal rates (default: count for cbow "
+        "ns and nce)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
         None,
-        "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "
-        "of context words (default: depends on the objective)",
+        "word-vector gradient: exact, or undivided by the context size as in word2vec.c (default:"
+        " by objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -134,8 +138,7 @@ class TrainOptions(Checked):
     )
     word_order: bool = option(
         False,
-        "add two vectors to the context vector: of the word just before the target, and of the "
-        "word just after it (cbow)",
+        "add one vector each for the preceding and the following word to the context vector",
         advanced=True,
         only={"model": ("cbow",), **TRAINS_CONTEXT},
         unless=("cluster",),
@@ -143,8 +146,8 @@ class TrainOptions(Checked):
     )
     block: int = option(
         1,
-        "number of neighboring targets that share their negative samples, which takes less time; "
-        "16 is usual, with 32 samples (cbow; requires --window-mode=fixed)",
+        "number of adjacent targets that share negative samples; higher is faster (requires "
+        "--window-mode=fixed)",
         minimum=1,
         maximum=16,
         only={"model": ("cbow",), **_OF_SAMPLES, "window_mode": ("fixed",)},
@@ -155,7 +158,7 @@ class TrainOptions(Checked):
     seed: int = seed_option()
     deterministic: bool = option(
         False,
-        "bit-identical results for any --threads: all threads read, one trains",
+        "give bit-identical results for any --threads, by training in one thread",
         group="Run",
     )
 
@@ -163,19 +166,20 @@ class TrainOptions(Checked):
 def _check_word(unk: str) -> None:
     word = unk.encode(errors="surrogateescape")
     if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
-        raise UsageError(f"--unk={unk!r}: must be one word, such as <unk>")
+        raise UsageError(
+            f"--unk={unk!r}: must be one word without whitespace or NUL; give a name such as <unk>"
+        )
 
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked):
-    """Which words get a vector: words of the text, of earlier vectors, and one for rare words."""
+    """Options for the words that get vectors: new ones, old ones, and one for rare words."""
 
     group = "Input"
 
     init_vocab: str = option(
         "new",
-        "words that get vectors: words of the text (new), of --init (old) or of both (union); with "
-        "old and union, counts of --init are added",
+        "train words that occur in the text (new), in --init (old) or in either (union)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -184,8 +188,7 @@ class NewWordsOptions(Checked):
     )
     unk: str | None = option(
         None,
-        "train one vector, of this word, for all words that are not in the vocabulary; <unk> if no "
-        "word is given",
+        "train one vector with this name for all out-of-vocabulary words (default name: <unk>)",
         metavar="WORD",
         bare="<unk>",
         advanced=True,
@@ -203,22 +206,21 @@ class FileOptions(Checked):
 
     output: str | None = option(
         None,
-        "write the word vectors to this file; - is stdout",
+        "write the word vectors to this file (-: standard output)",
         word2vec="output",
         metavar="VECTORS",
         path="writes",
     )
     output_tables: str | None = option(
         None,
-        "write the model, input and context vectors, to this file, which --init starts from and "
-        "eval likelihood reads",
+        "write both tables, input and context vectors, for --init and eval likelihood",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,
     )
     read_vocab: str | None = option(
         None,
-        "read the vocabulary instead of counting",
+        "read the vocabulary from this file instead of counting words",
         word2vec="read-vocab",
         metavar="FILE",
         path="reads",
@@ -227,7 +229,7 @@ class FileOptions(Checked):
     )
     init: str | None = option(
         None,
-        "start from these vectors, or from both tables of --output-tables",
+        "initialize from these vectors, or from both tables of an --output-tables file",
         metavar="VECTORS",
         path="reads",
         group="Input",
@@ -236,15 +238,14 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class RoundsOptions(Checked):
-    """How often the shards of a cluster exchange what they have learned."""
+    """How often the shards on a cluster exchange what they have learned."""
 
     group = "Cluster"
 
     rounds: int | None = option(
         None,
-        "number of exchanges of the shards' tables: a multiple of --epochs, or a divisor "
-        "(--cluster; default: at least 20, or 5 times the shards if fewer; more where a shard has "
-        "over 10^7 tokens)",
+        "number of times the shards are mixed: a multiple or a divisor of --epochs (default: at "
+        "least 20, fewer for few shards)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -262,8 +263,8 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text); "
-        "fasttext: a model of words, n-grams and both tables, which fastText and gensim read, too",
+        "vector format; fasttext also stores n-grams and both tables (default: by suffix .bin or "
+        ".safetensors, else text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -271,8 +272,8 @@ class OutputOptions(Checked):
     )
     vectors: str | None = option(
         None,
-        "the vector of a word: the sum of its input and its context vector, one of them, or the "
-        "sum of both at unit length (default: sum; skipgram: input)",
+        "which vectors to write: input, context, their sum, or their sum at unit length (default:"
+        " sum; skipgram: input)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -281,28 +282,28 @@ class OutputOptions(Checked):
 
 @dataclass(frozen=True)
 class ConvertOptions(Checked):
-    """How `convert` changes the vectors."""
+    """Options for how `convert` changes the vectors."""
 
     group = "Output"
 
     format: str | None = option(
         None,
-        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text)",
+        "vector format (default: by suffix .bin or .safetensors, else text)",
         choices=("text", "binary", "safetensors"),
     )
     postprocess: str = option(
         "none",
-        "center: subtract the mean vector",
+        "subtract the mean vector (center), or change nothing (none)",
         choices=("none", "center"),
     )
     limit: int | None = option(
         None,
-        "write the first N rows only, the most frequent words",
+        "write only the first N rows, which are the most frequent words",
         minimum=1,
     )
     invalid: str = option(
         "error",
-        "rows with faults, as check reports them: an error, or skip them",
+        "report an error for invalid rows, or skip them",
         choices=("error", "skip"),
     )
     reduce: int | None = option(
@@ -310,18 +311,17 @@ class ConvertOptions(Checked):
         "reduce the vectors to this many dimensions by PCA, after --postprocess",
         minimum=1,
     )
-    normalize: bool = option(False, "scale the vectors to unit length, as the last step")
+    normalize: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "write for another program: sentence-transformers (a folder, which model2vec loads too; "
-        "needs counts)",
+        "write a folder that sentence-transformers and model2vec load (requires word counts)",
         choices=("sentence-transformers",),
         unless=("format", "no_header"),
     )
-    no_header: bool = option(False, "write text without a header, as GloVe's files")
+    no_header: bool = option(False, "write text without a header line, like GloVe files")
     quantize: str | None = option(
         None,
-        "numbers of --to: 8 bits with a scale for each row, or 16 bits (default: float32)",
+        "number type for --to: 8 bits with one scale per row, or 16 bits (default: float32)",
         choices=("int8", "float16"),
         needs=("to",),
         strict=True,
@@ -357,12 +357,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "block": 16,
     },
 }
-# Of likelihood, where blocks are not supported, or do not pay: without word order.
+# The likelihood preset uses these where blocks are unsupported, or too slow without word order.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a preset sets, without those that the given ones do not support."""
+    """Return the options that a preset sets, except those that the given options rule out."""
     values = dict(PRESETS[preset])
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
@@ -390,13 +390,13 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PresetOptions(Checked):
-    """One of `PRESETS`."""
+    """The choice of a preset, one of `PRESETS`."""
 
     group = "Model"
 
     preset: str | None = option(
         None,
-        "a set of defaults: the defaults of word2vec.c (word2vec), or nce with a prior for word "
-        "vectors (similarity) or for a language model (likelihood); explicit options override it",
+        "other defaults: word2vec.c's, or tuned for similarity or for text likelihood; explicit "
+        "options override them",
         choices=tuple(PRESETS),
     )

@@ -1,4 +1,4 @@
-"""Predictions of a saved model: words for a gap in a line.
+"""Predicts the missing word in a line, with a saved model.
 
 A word is predicted from the words on both sides of it in its line, as in training, by the exact
 softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
@@ -69,7 +69,9 @@ def predict_word(
     missing = [word for word in dict.fromkeys(line) if word != GAP and word not in words]
     known = [word for word in line if word not in missing]
     if line.count(GAP) != 1 or len(line) == 1:
-        raise UsageError(f"give words around one gap, {GAP}, as: the {GAP} of england")
+        raise UsageError(
+            f"the line must have one gap, {GAP}; give a line such as: the {GAP} of england"
+        )
     if missing:
         message = f"no vector for {', '.join(missing)}"
         if len(known) == 1:

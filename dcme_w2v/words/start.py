@@ -1,4 +1,4 @@
-"""Initial tables of training: rows of an earlier run for the words in its vocabulary."""
+"""Initializes the tables of a training run with vectors of an earlier run."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
 class Trained(Protocol):
-    """The tables of a training, in this process or collected from a cluster."""
+    """The tables of a trained model, in this process or collected from a cluster."""
 
     options: TrainOptions
     kernels: str
@@ -42,7 +42,7 @@ class Trained(Protocol):
 
 @dataclass(frozen=True)
 class Initial:
-    """Vectors to start from.
+    """Vectors that initialize training.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Initial:
 
     @property
     def hash(self) -> str:
-        """Some digits of a hash of the vectors, by which a resumed run knows them."""
+        """A short hash of the vectors, with which a resumed run recognizes them."""
         vectors = self.vectors
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
     def words(self, init_vocab: str) -> InitialWords | None:
-        """Return the words that the vocabulary keeps; see `NewWordsOptions`.
+        """Return the words that get vectors; see `NewWordsOptions`.
 
         Raises
         ------
@@ -74,7 +74,9 @@ class Initial:
         if init_vocab == "new":
             return None
         words, counts = self.vectors.words, self.vectors.counts
-        if (end := words.find("</s>")) is not None:  # word2vec.c's, not a word of the text
+        if (
+            end := words.find("</s>")
+        ) is not None:  # word2vec.c adds this token; it is not a word of the text
             rest = np.delete(np.arange(len(words)), end)
             words = Words.from_words(words[int(row)] for row in rest)
             counts = None if counts is None else counts[rest]
@@ -90,7 +92,7 @@ def load_initial(given: str | Vectors) -> Initial:
 
 
 def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
-    """Copy the rows of the words that the given vectors have into the tables.
+    """Copy the given vectors into the tables, for the words that they have.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn of words that start among others whose context vectors are 0."""
+    """Warn of new words if the given context vectors are all 0."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return
@@ -138,7 +140,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the vectors of n-grams; return the words' own rows instead of means."""
+    """Copy the n-gram vectors, and return the words' own rows instead of means over n-grams."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)
@@ -170,6 +172,6 @@ def _copy(
         if (there := vectors.words.find(word)) is not None
     ]
     if not found:
-        raise UsageError(f"{name}: has none of the corpus's words; give other vectors")
+        raise UsageError(f"{name}: has no word in common with the corpus; give other vectors")
     here, there = np.array(found).T
     table[here] = matrix[there]

@@ -1,4 +1,4 @@
-"""The two tables of a run, input and output, as word vectors: one of them, or their sum.
+"""Makes word vectors from the input and output tables of a training run.
 
 Training leaves two vectors of each word, for the word as context (input) and as target (output).
 Both describe the word; GloVe (Pennington et al. 2014, section 4.2) also writes their sum. --init
@@ -20,7 +20,7 @@ _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
 
 
 def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
-    """Return the word vectors that both tables make.
+    """Overwrite the input table with the word vectors of this kind, and return it.
 
     Parameters
     ----------
@@ -61,8 +61,10 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
-    """Raise if options of a training that scores depend on are not valid."""
+    """Raise an error if training options that affect scores are not valid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:
-        raise FormatError(f"{path}: the options of its training: {error.message}") from None
+        raise FormatError(
+            f"{path}: the training options in it are not valid: {error.message}"
+        ) from None

@@ -68,13 +68,13 @@ from .vectors import Vectors
 if TYPE_CHECKING:
     from .heldout import HeldOut
 
-# Options in a checkpoint, which a resumed run may not change, and in the manifest.
+# Options that checkpoints and manifests record; a resumed run may not change them.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
 RECORDED = (*CHECKPOINTED, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
-SAVED_BYTES = 22  # at most, a word's count in a file
+SAVED_BYTES = 22  # maximum bytes of a word's count in a file
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 
 
@@ -93,7 +93,7 @@ class TrainJob(
     FileOptions,
     LogOptions,
 ):
-    """A training run of word vectors: all of its options, and the corpus.
+    """A word-vector training run: its options and corpus.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class TrainJob(
     def of(
         cls, corpus: Sequence[Source], given: Mapping[str, Any], text: Sentences | None = None
     ) -> TrainJob:
-        """Create a job from the options that the user has given; the others have their defaults.
+        """Create a job from the given options, with defaults for all others.
 
         Warns of options without effect.
 
@@ -155,12 +155,12 @@ FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
 
 
 class Machine:
-    """Where word vectors are trained: on this machine, or on a cluster by a subclass."""
+    """The place where word vectors are trained: this machine, or a cluster (in a subclass)."""
 
     kind = "words"
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Read the corpus; `known` are words that the vocabulary has."""
+        """Encode the corpus; `known` words are in the vocabulary regardless of their count."""
         return encode(
             job.corpus if job.text is None else job.text,
             job,
@@ -184,11 +184,13 @@ class Machine:
         if job.objective == "dcme":
             state = 5 * job.clusters * words
         buckets, lists = 0, 0
-        if ngrams is not None:  # and the vectors of the words, which are means
+        if ngrams is not None:  # also the word vectors, which are means over n-grams
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        rows += words * (job.output_tables is not None)  # sums beside both tables
+        rows += words * (
+            job.output_tables is not None
+        )  # the sums are written in addition to both tables
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
         return {
@@ -205,7 +207,7 @@ class Machine:
     def run(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> WordsRun:
-        """Return the training."""
+        """Create the trainer, which `run_epochs` then trains."""
         words = corpus.vocabulary
         training = Trainer(corpus.ids, words.counts, job, ngrams=ngrams)
         if job.holdout is None:
@@ -267,7 +269,7 @@ def train_job(
     initial = None if job.init is None else load_initial(job.init)
     start_hash = None if initial is None else initial.hash
     if found is not None and job.init_vocab == "new":
-        initial = None  # not even its words are needed
+        initial = None  # after a resume, not even its words are needed
     with (
         contextlib.nullcontext() if dry_run else open_folder(job) as folder,
         _encoded(job, reporter, initial, machine) as corpus,
@@ -287,7 +289,8 @@ def train_job(
         reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
         if job.word_order and job.output_tables is None and job.format != "safetensors":
             reporter.message(
-                "--word-order: to score text with the model later, name a .safetensors file"
+                "--word-order: this output has no word-order vectors; name a .safetensors file to"
+                " score text later"
             )
         run = machine.run(job, corpus, ngrams, reporter)
         run.options = {**run.options, "init": start_hash}
@@ -310,7 +313,7 @@ def train_job(
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
-    """Check the files; options that are left open may have the values of the checkpoint."""
+    """Check the files, and take unset options from the checkpoint if there is one."""
     guard((READS, "CORPUS", job.corpus), *paths_in(job))
     if job.output_tables is not None:
         check_target(job.output_tables, "safetensors")
@@ -318,7 +321,9 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
         check_file(job.file, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:
-        found.check_options(values_of(job, VocabularyOptions))  # others after the text is read
+        found.check_options(
+            values_of(job, VocabularyOptions)
+        )  # the other checks follow when the text has been read
         job = found.with_run_values(job, "threads", "sample", "lr")
     return job, found
 
@@ -348,7 +353,7 @@ def _encoded(
 
 
 class WordsRun(TrainingRun):
-    """Training of word vectors, for the run engine."""
+    """A word-vector training run, as the run engine requires it."""
 
     kind, unit = "words", "words"
 
@@ -368,7 +373,7 @@ class WordsRun(TrainingRun):
 
     def done(self, progress: Progress) -> int:
         """Return the progress in tokens of the corpus."""
-        # out-of-vocabulary tokens are not in the cache: counted in proportion
+        # Out-of-vocabulary tokens are not in the cache, so they are counted in proportion.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:
@@ -376,13 +381,13 @@ class WordsRun(TrainingRun):
         return self._held_out.score() if self._held_out else {}
 
     def final_figures(self) -> dict[str, Any]:
-        """Return further figures for the manifest."""
+        """Return additional statistics for the manifest."""
         return self._held_out.figures or self._held_out.score() if self._held_out else {}
 
     def manifest(
         self, last: Progress, train_seconds: float, total_seconds: float
     ) -> dict[str, Any]:
-        """Return how the vectors were made; raise if no token was trained on."""
+        """Return the manifest; raise an error if no token was trained on."""
         if not last.trained:
             why = {
                 "were dropped by subsampling (raise --sample, or give --sample=0)": last.subsampled,
@@ -413,27 +418,27 @@ class WordsRun(TrainingRun):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return the vocabulary, with which the input table can be read as word vectors."""
+        """Return the vocabulary, so that the input table can be read as word vectors."""
         words = self._corpus.vocabulary
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return that the vectors can be used as initial values."""
+        """Return a hint that the vectors can initialize another run."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
-        """Return the vectors so far."""
+        """Return the vectors trained so far."""
         return result_of(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
-        """Save the vectors so far beside the outputs, except streams."""
+        """Save the vectors trained so far beside each output that is not a stream."""
         words = self._corpus.vocabulary
         _, written = save_results(self._job, self.training, words, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
 def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any]) -> Fingerprint:
-    """Return hashes of a text, from the hash of its ids, and a description of the text."""
+    """Return hashes that identify a text, and its description."""
     vocabulary = hash_of((words.text, words.offsets, words.counts))
     described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(map(str, files[:3]))}"
     return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
@@ -443,7 +448,7 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 
 
 def tables_of(job: TrainJob, training: Trained, words: Vocabulary) -> Vectors:
-    """Return both tables of a training as they are, from which another one can start."""
+    """Return both tables unchanged, so that another run can start from them."""
     return _vectors(training, words, training.input, _made(job, vectors="input"), True)
 
 
@@ -454,7 +459,7 @@ def result_of(
     manifest: Mapping[str, Any] | None = None,
     in_place: bool = True,
 ) -> Vectors:
-    """Return the word vectors that a training made, with all of its tables.
+    """Return the trained word vectors with all of their tables.
 
     Sums are made in the memory of the input table, whose training then ends, unless told otherwise.
     """
@@ -467,7 +472,7 @@ def result_of(
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
-    """Return the part of a manifest on which the meaning of vectors depends."""
+    """Return the manifest entries that affect what the vectors mean."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
 
 

@@ -1,4 +1,4 @@
-"""A training run of word vectors: its tables in the layout of the core, the clusters of DCME."""
+"""The word-vector trainer: its tables in the layout of the C core, and the DCME clusters."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from .options import TrainOptions
 
 
 def settings_of(options: TrainOptions) -> dict[str, float]:
-    """Return resolved options as the fields of the C struct."""
+    """Convert resolved options to the fields of the C struct."""
     inner = {name: getattr(options, name) for name in ("top_items", "beta", "min_lr")}
     return core_options(options, TrainOptions) | inner
 
@@ -108,7 +108,7 @@ class Trainer(engine.Trainer):
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Return a copy of a cluster's center, a distribution over the words; between epochs."""
+        """Return a copy of a cluster's center, a distribution over words; between epochs only."""
         alpha = np.empty(len(self.input), dtype=np.float32)
         self._core.center(k, alpha)
         return alpha

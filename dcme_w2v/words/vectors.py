@@ -1,4 +1,4 @@
-"""`Vectors`: words and their vectors, in memory or mapped from a file."""
+"""The class `Vectors`: words and their vectors, in memory or mapped from a file."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999  # words, and the share of prepared ones
-_MARK = re.compile("<.*>")  # as </s> and <unk>
-_SHIFT, _RAREST = 2.7, 5  # of words without counts
+_MARK = re.compile("<.*>")  # matches tokens such as </s> and <unk>
+_SHIFT, _RAREST = 2.7, 5  # parameters of the estimated counts
 
 
 class _Habits(type):
-    """Answers names of other programs, as attributes of the class `Vectors`."""
+    """Explains attribute names of other libraries in error messages."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -128,7 +128,7 @@ class Vectors(WordTables, metaclass=_Habits):
             subwords=subwords,
         )  # fmt: skip
         self._inverse_lengths: F32 | None = None
-        self._is_finite = False  # as far as known
+        self._is_finite = False  # whether all vectors are known to be finite
 
     # ---- files ----
 
@@ -252,7 +252,7 @@ class Vectors(WordTables, metaclass=_Habits):
 
     @property
     def dim(self) -> int:
-        """Dimensions of a vector."""
+        """Number of vector dimensions."""
         return int(self.vectors.shape[1])
 
     def __len__(self) -> int:
@@ -262,7 +262,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Return whether a word has a vector: is in `words`, or has n-grams with vectors."""
+        """Return whether a word has a vector of its own, or n-grams with vectors."""
         return word in self.words or (isinstance(word, str) and self.get(word) is not None)
 
     def __getattr__(self, name: str) -> Any:
@@ -321,7 +321,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return the row of a word or, if it has none, of its only token: King is king."""
+        """Return the row of a word; a word without a row is tokenized first: King becomes king."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)
@@ -480,13 +480,13 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # assigned when complete: other threads may read it
+            if limit is None:  # assign only when complete, as other threads may read it
                 self._inverse_lengths = known
         return known[:limit]
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
-    """Return vectors, loaded if they are a path, after a look at all of their numbers.
+    """Return vectors, loading them from a path if necessary; raise an error if any is not finite.
 
     Raises
     ------
@@ -504,12 +504,12 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has numbers that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # a look at all numbers takes its time
+    loaded._is_finite = True  # remember this, because checking all numbers takes time
     return loaded
 
 
 def how_made(vectors: Vectors) -> str:
-    """Return how vectors were trained, in words; empty if it is not known."""
+    """Describe how vectors were trained; empty if that is not known."""
     known = vectors.manifest or {}
     options, tokens = known.get("options", {}), known.get("tokens", {})
     if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
@@ -520,7 +520,7 @@ def how_made(vectors: Vectors) -> str:
 
 
 def counts_by_order(words: int) -> F64:
-    """Return estimated counts of words in descending order of frequency, by Zipf's law.
+    """Estimate the counts of words that are sorted by descending frequency, by Zipf's law.
 
     Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
     """
@@ -528,7 +528,7 @@ def counts_by_order(words: int) -> F64:
 
 
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
-    """Return vectors, loaded if they are a path, with the rule by which text is split for them.
+    """Return vectors, loading them from a path if necessary, and the tokenization rule for text.
 
     By default the rule of their text; or, with a warning, ``words`` if text that was prepared so
     has left its traces in the vocabulary.
@@ -550,7 +550,7 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
 
 
 def _are_prepared(words: Words) -> bool:
-    """Return whether the words are those of text that was split as by the rule ``words``."""
+    """Return whether the words look like tokens of the rule ``words``."""
     kept = [word.encode() for word in words if not _MARK.fullmatch(word)]
     lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
     same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))

@@ -230,7 +230,7 @@ def test_the_choice_does_not_depend_on_threads():
 
 
 def test_trials_learn_from_some_of_many_documents(monkeypatch):
-    monkeypatch.setattr(choose, "LEARNED", 300)
+    monkeypatch.setattr(choose, "TRIAL_DOCUMENTS", 300)
     trained = trials_of(monkeypatch)
     found = choose.choose(problem())
     assert set(trained) == {300} and found.scores is None

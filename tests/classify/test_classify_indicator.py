@@ -108,7 +108,7 @@ def test_more_labels_than_memory_are_refused_before_training():
 def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     from dcme_w2v.classify import fit
 
-    monkeypatch.setattr(fit, "LEARNED", 100)
+    monkeypatch.setattr(fit, "TRIAL_DOCUMENTS", 100)
     monkeypatch.setattr(fit, "LEFT_OUT_OF_SETS", 300)
     rows, sets = documents()
     model = MaxentClassifier(threads=1).fit(rows, sets)
@@ -234,6 +234,6 @@ def test_none_of_the_labels_is_a_warning_without_hinge(cli, here):
     (here / "d.tsv").write_text(none_documents(0, "tsv"))
     for options in ("--loss softmax", "--objective tree"):
         cli(f"classify train d.tsv --output m --threads 1 {options}")
-        assert "teach nothing here; give --loss hinge" in cli.err
+        assert "which this loss cannot use; give --loss hinge" in cli.err
     cli("latent fit d.tsv --output l --latent 2")
     cli("fuse fit d.tsv --unlabeled d.tsv --output f")

@@ -306,10 +306,10 @@ def test_class_weights_multiply_the_loss_and_are_recorded(cli, flags):
 
 @pytest.mark.parametrize("flags, message", [
     ("animal=2", "no document has the label 'animal'; omit it"), ("animals=0", "must be above 0"),
-    ("animals", "animals: must be balanced, or LABEL=WEIGHT"), ("=2", "=2: must be balanced"),
+    ("animals", "animals: is not a label's weight"), ("=2", "=2: is not a label's weight"),
     ("tools=-1", "give a number above 0"), ("tools=nan", "give a number above 0"),
     ("tools=1e7", "tools' has 10000000.0; give a number above 0, at most 1,000,000"),
-    ("balanced --class-weight tools=2", "balanced: must be balanced, or LABEL=WEIGHT"),
+    ("balanced --class-weight tools=2", "balanced: is not a label's weight; give LABEL=WEIGHT"),
 ])  # fmt: skip
 def test_class_weights_that_cannot_be_used(cli, flags, message):
     write(lines())

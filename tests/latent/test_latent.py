@@ -126,10 +126,10 @@ def test_several_labels_a_document():
 @pytest.mark.parametrize(
     "params, y, message",
     [
-        ({"latent": 7}, [0, 1] * 3, "latent=7: there are 6 documents; give fewer"),
+        ({"latent": 7}, [0, 1] * 3, "latent=7: there are only 6 documents; give fewer"),
         ({}, [1] * 6, "there is 1 class"),
-        ({}, None, "latent is needed to cluster"),
-        ({"latent": 2, "init": "labels"}, None, "init=labels: needs labels"),
+        ({}, None, "latent: is required for clustering"),
+        ({"latent": 2, "init": "labels"}, None, "init=labels: cannot be used without labels"),
     ],
 )
 def test_refused(params, y, message):

@@ -88,7 +88,7 @@ def test_functions_have_these_parameters():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
+        (lambda v: dw.eval_likelihood(v), "no text to score; give a corpus, or analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "requires its context vectors"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
@@ -97,7 +97,7 @@ def test_functions_have_these_parameters():
         (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
         (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available for text files only"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
-        (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
+        (lambda v: v.most_similar("a", topn=None), "give topn=len(v) for all words"),
     ],
 )
 def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):

@@ -99,7 +99,7 @@ def test_invalid_queries():
         (lambda: vectors.most_similar("w1", topn=np.nan), UsageError, "topn=nan: must be an int"),
         (lambda: vectors.most_similar("w1", topn=2.0), UsageError, "topn=2.0: must be an integer"),
         (lambda: vectors.most_similar("w1", limit=0), UsageError, "limit=0: must be at"),
-        (lambda: vectors.most_similar([], None), UsageError, "no query"),
+        (lambda: vectors.most_similar([], None), UsageError, "the query is empty"),
         (lambda: vectors.most_similar([np.ones(3)]), UsageError,
          r"shape \(3,\): must be of shape \(12,\)"),
         (lambda: vectors.doesnt_match([]), UsageError, "list of words"),

@@ -63,7 +63,7 @@ def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
     assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
     Path("g").write_text("2 2\n\xa0 nan 1\n")
     cli("convert g o.txt --invalid skip", code=1)
-    assert "no row is without faults" in cli.err and not Path("o.txt").exists()
+    assert "all rows are invalid" in cli.err and not Path("o.txt").exists()
 
 
 def test_most_rows_have_the_dimension(converted):
