@@ -1,1 +1,1 @@
-"""Training on several machines: shards learned apart, and the rules that mix them."""
+"""Training on several machines: shards are trained separately, and their results mixed."""

@@ -1,4 +1,4 @@
-"""The address of a cluster (`--cluster`), and `open_cluster`, which makes an executor of it."""
+"""Parses the address of a cluster (`--cluster`), and connects to it with `open_cluster`."""
 
 import contextlib
 import re
@@ -9,12 +9,12 @@ from dcme_w2v.files.opening import read_json
 from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import QUIET, Reporter
 
-WORKERS_MAX = 1024  # of local:N
+WORKERS_MAX = 1024  # maximum N in local:N
 
 
 @contextlib.contextmanager
 def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]:
-    """Connect to a cluster, or start local workers that end with the block.
+    """Connect to a cluster, or start local workers that stop at the end of the block.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
 
 
 def parsed(address: str) -> int | str:
-    """Return N of ``local:N``, or the address of a scheduler, also of the one in its file.
+    """Parse ``local:N`` to N; otherwise return a scheduler's address, perhaps read from its file.
 
     Raises
     ------

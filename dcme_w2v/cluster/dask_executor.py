@@ -34,7 +34,10 @@ from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
 
 START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
-ANSWER_SECONDS, TRANSFER_SECONDS = 30.0, 600.0  # for an answer of the scheduler, and for a value
+ANSWER_SECONDS, TRANSFER_SECONDS = (
+    30.0,
+    600.0,
+)  # time limits for an answer from the scheduler, and for a value
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
@@ -68,7 +71,9 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._bytes_given, self._looked = 0, 0, 0.0
-        self._seen: dict[str, tuple[float, float]] = {}  # last sign of a worker, and when that came
+        self._seen: dict[
+            str, tuple[float, float]
+        ] = {}  # the last heartbeat of each worker, and its arrival time
 
     @property
     def workers(self) -> int:  # type: ignore[override]
@@ -116,7 +121,7 @@ class DaskExecutor(Executor):
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
 
     def check_versions(self) -> None:
-        """Raise ClusterError if a worker has other versions than this program."""
+        """Raise ClusterError if a worker's versions differ from those of this program."""
         own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         for worker, theirs in sorted(found.items()):
             if theirs != own:
@@ -128,7 +133,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Return the answer of the scheduler; raise ClusterError if there is none in time."""
+        """Return the scheduler's answer; raise ClusterError if none arrives in time."""
         try:
             if self._client.status != "running":
                 raise _no_answer()
@@ -138,7 +143,7 @@ class DaskExecutor(Executor):
             raise _no_answer() from error
 
     def _look(self) -> None:
-        """Report the workers that are lost since the last look.
+        """Report workers that were lost since the last call.
 
         Raises
         ------
@@ -156,7 +161,7 @@ class DaskExecutor(Executor):
             if sign != about["last_seen"]:
                 self._seen[worker] = about["last_seen"], now
             elif now - since > SILENT_SECONDS:
-                self._seen[worker] = sign, math.inf  # tell it once
+                self._seen[worker] = sign, math.inf  # report it only once
                 self.reporter.message(
                     f"worker {_name(worker)} is silent for {SILENT_SECONDS:g} s: it is stopped or "
                     f"cut off; its work is repeated after {TTL_MINUTES} minutes"
@@ -170,7 +175,7 @@ class DaskExecutor(Executor):
 
 
 async def _settled(client: Any, futures: Sequence[Any]) -> None:
-    """Wait until futures of a client are over, for at most `POLL_SECONDS`.
+    """Wait until futures are finished, for at most `POLL_SECONDS`.
 
     Exceptions are suppressed here, inside the event loop: outside, the frames of their tracebacks
     would refer to the futures, whose values would stay in memory until garbage is collected.
@@ -195,7 +200,7 @@ def _error(error: BaseException) -> BaseException:
 
 
 def _no_answer() -> ClusterError:
-    return ClusterError("the scheduler of the cluster is lost or does not answer: restart it")
+    return ClusterError("the cluster's scheduler does not answer; restart it")
 
 
 def _run(function: Callable[..., Any], label: str, *args: Any) -> Any:
@@ -258,14 +263,14 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A client that is closed by `_close`; one that never connected would fail in its end."""
+    """A client that only `_close` closes; an unconnected one would otherwise fail at exit."""
 
     def __del__(self) -> None:
         """Do nothing."""
 
 
 def _connected(scheduler: Any, security: Any) -> Any:
-    """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
+    """Return a connected client; Dask's time limit does not cover a silent scheduler."""
     found: list[Any] = []
 
     def connect() -> None:
@@ -292,10 +297,10 @@ def _close(owner: Any) -> None:
 
 
 class _NoHttp:
-    """A scheduler or worker without Dask's HTTP server, which has no authentication."""
+    """A base for schedulers and workers without Dask's HTTP server, which has no authentication."""
 
     def start_http_server(self, *args: Any, **kwargs: Any) -> None:
-        """Open no port."""
+        """Do nothing, so that no port is opened."""
 
 
 class _Scheduler(_NoHttp, distributed.Scheduler):
@@ -308,7 +313,7 @@ class _Worker(_NoHttp, distributed.Worker):
 
 @contextlib.contextmanager
 def _started(workers: int, security: Any) -> Iterator[Any]:
-    """Start a scheduler, and worker processes that end with this program.
+    """Start a scheduler and worker processes that stop with this program.
 
     They listen on the loopback interface only, with certificates that are made for this run: other
     users could send tasks to them otherwise. They write to a private folder only.
@@ -341,10 +346,10 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """Makes a local worker ignore Ctrl-C and other signals to the process group."""
+    """Makes local workers ignore Ctrl-C and other signals to the process group."""
 
     def setup(self, worker: Any) -> None:
-        """Prepare a worker, which has the main thread of its process for itself."""
+        """Prepare a worker, which runs in the main thread of its process."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)

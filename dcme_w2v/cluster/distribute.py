@@ -1,4 +1,4 @@
-"""Training of a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
+"""Trains a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of the number of a
@@ -32,7 +32,7 @@ from .words import rate_at, seed_of
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
-    """Return the shard of each document: a hash of the seed and its number (splitmix64)."""
+    """Assign documents to shards by a hash of the seed and the document's index (splitmix64)."""
     numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
     mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
     return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """The documents of a shard, on a worker, and what mixing needs of them.
+    """The documents of a shard on a worker, with the values that mixing requires.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class Shard:
     square: float
 
 
-Piece = tuple[Array, F64, float]  # the rows that a shard has learned, their offsets, and the loss
+Piece = tuple[Array, F64, float]  # trained rows of a shard, their offsets, and the loss
 
 
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard: all epochs from zeros, or the epoch `number` from `start`."""
+    """Train on a shard: all epochs from zero weights, or epoch `number` from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()
@@ -80,7 +80,7 @@ def learn(
 
 
 def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
-    """Return the gradient of a shard at a point, and the loss."""
+    """Return the gradient and the loss of a shard at a point."""
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
     documents, labels = data.instances()
@@ -159,7 +159,7 @@ class Distributed:
         """Scale averaged weights by held-out documents, and return the record of the training."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            # averaged weights are too small: weights of shards that disagree cancel
+            # averaged weights are too small, as disagreeing shards cancel out
             held = scores_of(weights, holdout, 1)
             (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)
@@ -168,7 +168,7 @@ class Distributed:
 
 
 def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
-    """Send the documents of each shard as arguments of a task, which can be repeated."""
+    """Send each shard's documents as arguments of a task, so that the task can be repeated."""
     data, found = task.data, []
     dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):
@@ -192,14 +192,14 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
 
 
 class _Work:
-    """The training of one task on its shards."""
+    """Trains one task on its shards."""
 
     def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards
         self._options, self._counts = task.options, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
-        """Train by a method of `DistributeOptions`.
+        """Train with a method from `DistributeOptions`.
 
         The mean over p shards has only 1 / p of the change that a single shard makes to the
         weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
@@ -230,7 +230,7 @@ class _Work:
                 break
 
     def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
-        """Return the tables that the shards have learned in some epochs as one."""
+        """Train the shards for some epochs, and return their mixed tables."""
         options, count = self._options, len(self._shards)
         if options.solver == "lbfgs" or count == 1:
             return mean_by_counts(start, tables, self._counts)
@@ -241,7 +241,7 @@ class _Work:
         return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:
-        """Return the sums over the shards, in order and in double precision."""
+        """Return the gradient summed over shards, in fixed order and double precision."""
         point = np.ascontiguousarray(self._task.weights.table[:, : self._task.classes])
         pieces = self._all(gradient, self._executor.submit(given_value, point))
         total = np.zeros(point.shape)
@@ -250,7 +250,7 @@ class _Work:
         return sum(loss for _, _, loss in pieces), total
 
     def _all(self, function: Callable[..., Piece], *more: Any) -> list[Piece]:
-        """Call a function with each shard; if one fails, nothing is mixed."""
+        """Call a function for each shard, and raise an error if any call fails."""
         options, classes = self._options, self._task.classes
         return self._executor.all([
             self._executor.submit(

@@ -1,4 +1,4 @@
-"""`MaxentClassifier` as `dcme_w2v` exports it: with a cluster for its parameter `cluster`."""
+"""`MaxentClassifier` as exported by `dcme_w2v`, which supports the parameter `cluster`."""
 
 from dcme_w2v.classify import estimator
 from dcme_w2v.classify.fit import RemoteTraining

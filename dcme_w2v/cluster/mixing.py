@@ -1,4 +1,4 @@
-"""Rules that mix the tables that p shards have learned from the same start.
+"""Rules for mixing tables that p shards trained from the same start.
 
 Sums are in double precision and in the order of the shards: the result does not depend on which
 worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
@@ -23,7 +23,7 @@ GRAINS = 64  # number of grains of a table; blocks consist of whole grains
 
 
 def blocks(rows: int, count: int) -> list[slice]:
-    """Return at most `count` ranges that cover the rows of a table and consist of whole grains."""
+    """Divide the rows of a table into at most `count` ranges of whole grains."""
     count = min(count, GRAINS)
     edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
@@ -42,7 +42,7 @@ def in_turn(
     counts: Sequence[NDArray[np.integer | np.floating]],
     reach: float,
 ) -> F32:
-    """Return rows changed by about as much as if the shards had learned one after the other.
+    """Mix rows about as if the shards had been trained one after another.
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
     change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
@@ -68,7 +68,7 @@ def in_turn(
 
 @dataclass(frozen=True)
 class Directions:
-    """The directions of a table in which learning is fast or slow.
+    """Directions in a table along which learning is fast or slow.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def share(x: Array, shards: int) -> Array:
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
-    left: Array = np.exp(-x)  # g is the mean of its first p powers, from 0
+    left: Array = np.exp(-x)  # g is the mean of the powers 0 to p - 1 of `left`
     found = np.ones_like(left)
     for _ in range(shards - 1):
         found *= left
@@ -180,7 +180,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # small enough for the processor's cache
+        for grain in grains(rows, block):  # a grain fits the processor's cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

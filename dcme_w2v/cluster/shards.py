@@ -1,4 +1,4 @@
-"""Divides a corpus into shards, which are consecutive ranges of files, and counts their words.
+"""Divides a corpus into shards, contiguous ranges of its files, and counts their words.
 
 Plain files and JSON lines are divided at line ends, Parquet and Arrow between row groups; CSV,
 compressed files and URLs are not divided. The counts of the shards stay on the workers, divided
@@ -44,13 +44,13 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
-PACKED = 4  # approximate bytes of text in a byte of a compressed file
+PACKED = 4  # approximate bytes of text per byte of a compressed file
 SHARD_BIT = 32  # in the number of a word: its shard from here on, below it its id there
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A consecutive part of a corpus.
+    """A contiguous part of a corpus.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def check_files(address: str, corpus: Sequence[Source]) -> None:
 
 
 def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
-    """Divide a corpus into consecutive shards of about equal size.
+    """Divide a corpus into contiguous shards of about equal size.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield where all shards but the first begin, in bytes of the text of all files."""
+    """Yield where each shard but the first begins, in bytes of the text of all files."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -166,13 +166,13 @@ def _borders(
             yield edges[number] + _next_sentence(file, inside, end_of)
             continue
         nearest = number + (2 * inside > file.text_bytes)
-        if spread:  # each shard has a file
+        if spread:  # each shard is one file
             least = nearest = min(max(least + 1, nearest), len(files) - shards + k)
         yield edges[nearest]
 
 
 def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
-    """Return where the first sentence begins at or after a byte of a plain file."""
+    """Return the start of the first sentence at or after a byte position in a plain file."""
     if byte == 0:
         return 0
     with (
@@ -192,7 +192,7 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> tuple[CountedCorpus, Future]:
-    """Count the words of all shards; the result equals `dcme_w2v.text.encode.count`.
+    """Count the words of all shards, with the same result as `dcme_w2v.text.encode.count`.
 
     Also returns the future of the vocabulary, which is on a worker.
 
@@ -211,7 +211,7 @@ def count(
     """
     started = time.perf_counter()
     added, figures, below = _counted(executor, shards, options)
-    if below and given is None:  # words that some shards have dropped are counted again
+    if below and given is None:  # recount words that some shards have dropped
         known = executor.submit(_words_of, added, label="the vocabulary")
         options = replace(options, min_count=max(options.min_count, below + 1))
         added, figures, _ = _counted(executor, shards, options, known)
@@ -246,7 +246,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return the words of each part that may occur often enough, and figures of the shards.
+    """Return each part's words that may be frequent enough, and statistics of the shards.
 
     Also returns how often a word may occur that some shards have dropped.
 
@@ -278,7 +278,7 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Return the figures of the results of tasks."""
+    """Return the statistics from the results of tasks."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
@@ -305,13 +305,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Return the words of a shard in each part, and its figures."""
+    """Count the words of a shard, divided into parts, and return statistics."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add the counts of one part of all shards; return the words that occur so often, and figures.
+    """Add up one part's counts over all shards; return its frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """

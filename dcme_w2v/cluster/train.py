@@ -81,7 +81,9 @@ def train(
     """
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
-        raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
+        raise UnknownOptionError(
+            "the corpus is empty; give a path, paths, or sentences as the first argument"
+        )
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
     job = TrainJob.of(paths, given, sentences)
@@ -99,7 +101,7 @@ def train(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return paths as strings, and numbers as strings for options of type str."""
+    """Convert paths to strings, and numbers to strings for options of type str."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""`dcme_w2v.vocab`: the words of a text, counted on one machine or on a cluster."""
+"""`dcme_w2v.vocab`: counts the words of a text, on one machine or on a cluster."""
 
 from typing import Any
 

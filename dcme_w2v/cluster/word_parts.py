@@ -1,4 +1,4 @@
-"""Words of the shards of a corpus, counted in parts by a hash, each part by one worker."""
+"""Merges the word counts of shards in parts that are chosen by a hash, one worker per part."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,12 +8,12 @@ from dcme_w2v._core import text as core
 from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
-STEP = 1 << 18  # words that are hashed at a time
+STEP = 1 << 18  # number of words hashed at a time
 Run = tuple[U8, I64, I64, Array]  # words as `Words` has them, counts, ids in ascending order
 
 
 def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
-    """Yield the words of each part; a word is in the part of this number in all tables."""
+    """Divide a word table by hash; a word falls into the same part in every table."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):
         text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
@@ -26,7 +26,7 @@ def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
 
 
 def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
-    """Count the words of one part again.
+    """Merge the words of one part from several shards.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
 
 
 def lowest(ids: Array, index: U32) -> Array:
-    """Return the lowest id of each word of a table that was joined."""
+    """For each word of a merged table, return where it first appeared."""
     return np.asarray(ids[np.unique(index, return_index=True)[1]])
 
 
 def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
-    """Return a table in the order of the words' first ids, and this order."""
+    """Sort a table by the words' first IDs; also return the order."""
     order, total = np.argsort(np.concatenate(firsts)), core.Table()
     if len(order):
         total.add(*table.words(order), table.counts()[order])

@@ -1,4 +1,4 @@
-"""Training of word vectors on a cluster: its rounds are the epochs of `dcme_w2v.words.train`.
+"""Trains word vectors on a cluster; a round here is an epoch in `dcme_w2v.words.train`.
 
 All shards learn from the same tables, then rows are mixed. The tables are divided into B blocks of
 rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B tasks that
@@ -48,7 +48,7 @@ from .words import (
 )
 
 WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
-DASK_BYTES = 80 << 20  # of a process with Dask: measured
+DASK_BYTES = 80 << 20  # measured memory of a process with Dask
 
 
 class ClusterTrainer(engine.Trainer):
@@ -104,7 +104,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Number of the round that a signal has ended: it is done again."""
+        """Index of the round that a signal interrupted, which is repeated."""
         return self._stopped
 
     def progress(self) -> Progress:
@@ -132,7 +132,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def _both(self) -> F32:
-        """Both tables, collected in a file: shape (2, words, dim)."""
+        """Both tables, collected in a temporary file: shape (2, words, dim)."""
         if self._collected is None:
             file, plan = IdCache(name="the file of trained tables"), self._plan
             shape = 2, plan.words, self.options.dim
@@ -150,7 +150,7 @@ class ClusterTrainer(engine.Trainer):
             raise DivergedError(f"training diverged (NaN or infinity) in round {self.round}")
 
     def state(self) -> list[U8]:
-        """Return nothing: a round begins with the tables alone."""
+        """Return no state, because a round depends on the tables alone."""
         return []
 
     def record(self) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class ClusterTrainer(engine.Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train and mix in a round; if `watch` returns True, nothing of it is kept."""
+        """Train and mix for one round; if `watch` returns True, discard the round."""
         self._stopped = None
 
         def check() -> None:
@@ -190,7 +190,7 @@ class ClusterTrainer(engine.Trainer):
 
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
-        if self._collected is not None and not self._begun:  # given or restored tables
+        if self._collected is not None and not self._begun:  # the tables were given or restored
             self._blocks = [
                 executor.submit(given_value, np.array(self._collected[:, block]), number=b)
                 for b, block in enumerate(plan.blocks)
@@ -220,7 +220,7 @@ class ClusterTrainer(engine.Trainer):
         return mixed, notes
 
     def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add the figures of the shards in a round."""
+        """Add up the statistics of the shards in a round."""
         for name in DONE:
             self._done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]
@@ -231,11 +231,11 @@ class ClusterTrainer(engine.Trainer):
 
 
 class _Stopped(Exception):
-    """A round is to end."""
+    """Raised to end a round early."""
 
 
 class ClusterRun(run.WordsRun):
-    """Training of word vectors on a cluster, for the run engine."""
+    """A word-vector training run on a cluster, as the run engine requires it."""
 
     kind, step = "words on a cluster", "round"
 
@@ -280,7 +280,7 @@ class Cluster(run.Machine):
         self._names: list[str] = []
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Let the workers read the corpus."""
+        """Make the workers read the corpus."""
         if (executor := self._executor) is None:
             return super().encode(job, known, reporter)
         assert known is None or isinstance(known, Vocabulary)
@@ -342,7 +342,7 @@ class Cluster(run.Machine):
     def run(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> run.WordsRun:
-        """Return the training."""
+        """Create the trainer, which `run_epochs` then trains."""
         executor, words = self._executor, corpus.vocabulary
         assert executor is not None
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, self._shards)
@@ -357,7 +357,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard; return also the figures that the program adds up."""
+    """Encode the text of a shard, and return statistics that are summed over shards."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
@@ -367,7 +367,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster of a job; yield the job, as a resumed run needs it, and the cluster.
+    """Open the cluster of a job, and yield it with the job as a resumed run requires it.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -392,7 +392,7 @@ def cluster_of(
 
 
 def _checked(job: TrainJob) -> TrainJob:
-    """Check files and options, and return them as a resumed run needs them."""
+    """Check the files and options, and return them as a resumed run requires them."""
     assert job.cluster is not None
     check_files(job.cluster, job.corpus)
     check_mixed(job)
@@ -405,7 +405,7 @@ def _checked(job: TrainJob) -> TrainJob:
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")
-    rounds_of(job.rounds, job.epochs, 0, job.shards or 1)  # or raise
+    rounds_of(job.rounds, job.epochs, 0, job.shards or 1)  # raises an error for invalid rounds
     if job.threads is None:
         job = dataclasses.replace(job, threads=1)
     return job

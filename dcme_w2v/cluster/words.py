@@ -1,4 +1,4 @@
-"""Word vectors on a cluster: training of a shard in one round, and the steps that mixing needs.
+"""Trains a shard's word vectors for one round, and computes what mixing requires.
 
 Legend: p shards; m_i steps of row i in a shard and round; C mean size of a context.
 """
@@ -29,7 +29,7 @@ from . import mixing
 from .mixing import Directions
 
 SLOPE = 0.25  # kappa, the curvature of the logistic loss at 0, the highest
-SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
+SCANNED_AT_ONCE = 1 << 16  # number of IDs searched at a time for the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 BLOCK_BYTES = 32 << 20  # of rows; on their way to the program they are in memory several times
@@ -40,12 +40,12 @@ class Data:
     """The encoded text of a shard."""
 
     ids: U32
-    counts: I64  # in all shards
+    counts: I64  # summed over all shards
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A training in rounds, and its tasks, which are pure: numbers determine all random numbers.
+    """A training plan in rounds; its tasks are pure functions, seeded by their numbers.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Plan:
 
     @classmethod
     def of(cls, options: TrainOptions, shards: int, rounds: int, counts: I64) -> Plan:
-        """Return the plan for words of these counts."""
+        """Make the plan for words with these counts."""
         tokens = float(counts.sum())
         kept = counts * keep_shares(counts, tokens, options.sample or 0.0)
         noise = float(_noise(options, counts).sum())
@@ -78,11 +78,11 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """The blocks of rows; a task mixes a block of the input and of the output table."""
+        """The blocks of rows; each task mixes one block of both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
-        """Return rows of both tables before the first round, from the seed."""
+        """Initialize rows of both tables from the seed."""
         whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         rows = whole[block, : self.options.dim]
@@ -91,7 +91,7 @@ class Plan:
     def learn(
         self, number: int, shard: int, loaded: tuple[Data, Any], rows: Sequence[F32]
     ) -> tuple[list[F32], dict[str, Any]]:
-        """Train on the text of a shard in a round; return the rows of each block, and figures.
+        """Train on a shard for one round; return the rows of each block, and statistics.
 
         A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
         determine learning rate and random numbers. Shard 0 has the seed of the run: one shard with
@@ -123,12 +123,14 @@ class Plan:
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
-        loss = progress.loss if math.isfinite(progress.loss) else None  # none sampled
+        loss = (
+            progress.loss if math.isfinite(progress.loss) else None
+        )  # not finite if no word was sampled
         learned = [np.stack([training.input[b], training.output[b]]) for b in self.blocks]
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 
     def moments(self, block: slice, number: int, counts: I64, learned: Sequence[F32]) -> list[F64]:
-        """Return the moments of a block's rows in each table, from the counts of its words."""
+        """Return the moments of a block in each table, weighted by word counts."""
         tables = zip(zip(*learned, strict=True), self.steps(number, counts), strict=True)
         return [mixing.moments(self.words, block, after, own) for after, (own, _) in tables]
 
@@ -147,15 +149,15 @@ class Plan:
         learned: Sequence[F32],
         found: tuple[Directions, Directions] | None,
     ) -> F32:
-        """Return the rows of a block after the round."""
-        if found is None:  # of a single shard
+        """Mix the rows of a block at the end of a round."""
+        if found is None:  # there is a single shard
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
         tables = zip(start, zip(*learned, strict=True), steps, found, strict=True)
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """Return the steps of the rows of both tables in one shard, which `mixing` needs.
+        """Return the steps that each row of both tables takes in one shard, for `mixing`.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -204,7 +206,7 @@ def check_mixed(options: TrainOptions) -> None:
             f"--objective={' or '.join(MIXED)}"
         )
     if options.word_order:
-        raise UsageError("--word-order: is not supported with --cluster; remove one of them")
+        raise UsageError("--word-order: is not supported with --cluster; omit one")
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
@@ -230,7 +232,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning if there are fewer rounds than the shards need."""
+    """Return a warning if the shards need more rounds."""
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
@@ -240,7 +242,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: Options, words: int, shards: int) -> Options:
-    """Return the options with all defaults; with several shards, the learning rate is higher."""
+    """Return the options with all defaults; several shards get a higher learning rate."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None
@@ -249,7 +251,7 @@ def resolved_for(options: Options, words: int, shards: int) -> Options:
 
 
 def seed_of(seed: int, shard: int) -> int:
-    """Return the seed of a shard: the seed of the run for shard 0, a hash for others."""
+    """Return the seed of a shard: the run's seed for shard 0, a hash for others."""
     if shard == 0:
         return seed
     found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
@@ -257,13 +259,13 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one of several parts of encoded text of about equal size, in whole sentences."""
+    """Return one of several parts of encoded text, which have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
 
 def _next_sentence(ids: U32, position: int) -> int:
-    """Return the position of the first sentence that begins at a position or after it."""
+    """Return the position of the first sentence that begins at or after a position."""
     if position == 0:
         return 0
     for first in range(position - 1, len(ids), SCANNED_AT_ONCE):
@@ -283,7 +285,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """Return the share of the tokens of each word that subsampling keeps, as in csrc/train."""
+    """For each word, return the share of tokens that subsampling keeps, as in csrc/train."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)
@@ -291,6 +293,6 @@ def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
 
 
 def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
-    """Return the learning rate after a share `done` of the training."""
+    """Return the learning rate after the fraction `done` of the training."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)

@@ -1,1 +1,1 @@
-"""Classifiers from few labels and much unlabeled text (fused features)."""
+"""Classifiers trained on few labels and much unlabeled text (fused features)."""

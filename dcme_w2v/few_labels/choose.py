@@ -1,4 +1,4 @@
-"""Fitting the models that cross-validation on the labeled documents chooses, and their factors.
+"""Fits the models that cross-validation on labeled documents chooses, with factors.
 
 The probabilities of most of these models are too near 0 and 1, since they learn decisions as if
 they were labels. Factors by the folds correct them (Guo et al. 2017).
@@ -25,7 +25,7 @@ from .initial import ScoredRows
 
 
 def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
-    """Return how well labeled and unlabeled documents can be separated.
+    """Return how well a classifier can tell labeled from unlabeled documents.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         Number of labeled documents that were used, with as many unlabeled ones.
     """
     random = np.random.default_rng(data.options.seed)
-    _, first = np.unique(data.documents, return_index=True)  # a document with two labels once
+    _, first = np.unique(data.documents, return_index=True)  # count a document with two labels once
     labeled, unlabeled = [], []
     for label in range(data.classes):
         own = first[data.labels[first] == label]
@@ -68,19 +68,19 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether an area is above `SEPARABLE` by more than its standard error."""
+    """Return whether an area exceeds `SEPARABLE` by more than its standard error."""
     return area - 1 / np.sqrt(6 * max(count, 1)) > SEPARABLE
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
-    """Return how often a positive has a higher score than a negative; ties count half."""
+    """Return how often positives score higher than negatives; ties count half."""
     ours, others = scores[positive], np.sort(scores[~positive])
     below = [np.searchsorted(others, ours, side) for side in ("left", "right")]
     return float(np.sum(below) / (2 * len(ours) * len(others)))
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the models whose scores are added, with their factors, and what the folds say.
+    """Return the models whose scores are added, their factors, and the cross-validation results.
 
     Models that learn of unlabeled documents are far better than the supervised one on most texts
     and worse on some; the most probable sum is seldom below any of them (stacking, Wolpert 1992).
@@ -124,7 +124,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return what to do if no model gains from unlabeled documents, by accuracy on the folds."""
+    """Return advice if unlabeled documents improve the accuracy of no model."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -136,7 +136,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether two documents of a class are left without any fold, for levels out of fold."""
+    """Return whether each class keeps two documents outside any fold, as levels require."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -145,7 +145,7 @@ def _has_enough(data: TrainingRows) -> bool:
 def _measured(
     data: TrainingRows, models: Callable[[TrainingRows], dict[str, Fitted]], reporter: Reporter
 ) -> tuple[dict[str, F64], I64, F64] | None:
-    """Return the scores of labeled documents by models that have not learned them.
+    """Return out-of-fold scores of the labeled documents.
 
     Also returns the documents' classes and weights of sum 1. Where most classes have equally many
     labeled documents, these were drawn by class: a document has the weight of its class among the
@@ -178,7 +178,7 @@ def _measured(
 
 
 def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the final model that the options name, or the sum of models that cross-validation finds.
+    """Fit the final model that the options select, or a sum of models chosen by cross-validation.
 
     Parameters
     ----------

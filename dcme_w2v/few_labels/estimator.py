@@ -1,4 +1,4 @@
-"""`FusedFeatures`: few labels and many unlabeled rows, with scikit-learn's conventions."""
+"""`FusedFeatures`: a scikit-learn classifier for few labels and many unlabeled rows."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return a column for each level and class: float32, shape (rows, classes x levels)."""
+        """Return one column for each level and class: float32, shape (rows, classes x levels)."""
         fitted = self._fitted
         assert fitted.evidence is not None
         return fitted.evidence.transform(check_features(self, X), fitted.binary)

@@ -1,4 +1,4 @@
-"""Evidence: how much each feature raises or lowers the score of each class, in a few levels.
+"""Computes how much each feature raises or lowers the score of each class, in a few levels.
 
 Each pair of feature and class gets an impact, computed from the statistics; the impacts are
 clustered to levels. h_k of a document and a class (Definition 4 of Suzuki and Nagata, AAAI 2014) is
@@ -20,14 +20,14 @@ from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
 
-L2, L2_BIAS = 1e-4, 0.01  # of weights of columns with unit mean square, and of biases
+L2, L2_BIAS = 1e-4, 0.01  # L2 for weights of columns with unit mean square, and for biases
 ITERATIONS, TOLERANCE = 100, 1e-9
 _MIN_SCALE = 1e-12
 
 
 @dataclass(frozen=True)
 class Tied:
-    """Weights of levels.
+    """Weights that are shared by all pairs of a level.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Tied:
 
 
 def learn(parts: F64, labels: I64) -> Tied:
-    """Learn the weights of levels.
+    """Learn the weight of each level.
 
     Parameters
     ----------
@@ -85,14 +85,14 @@ def learn(parts: F64, labels: I64) -> Tied:
 
 
 SHRUNK = 0.2  # weight of the prior in r, as a share of the mean of s
-LAMBDA_2 = 1.0  # of (1); the paper does not give its value
+LAMBDA_2 = 1.0  # lambda_2 in (1); the paper does not give its value
 PAPER_KEPT = 0.1  # share of the pairs that the paper keeps
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of feature and class with an impact.
+    """Feature-class pairs with an impact.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Pairs:
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
-    """Return the levels of the pairs.
+    """Assign a level to each pair.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Return pairs and their levels as a matrix without the pairs of level 0; see `Pairs`."""
+    """Return the levels as a matrix of pairs, without level 0; see `Pairs`."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -140,12 +140,12 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the pairs with their impacts: "log", "centered", or "paper" (R of the paper)."""
+    """Return the pairs with their impacts: "log", "centered" or "paper" (R in the paper)."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     weight = counts[:, None]
-    if impact == "paper":  # a tenth of the pairs by |R|, R = sum (2 r - 1) x
+    if impact == "paper":  # keep a tenth of the pairs by |R|, R = sum (2 r - 1) x
         found = 2 * joint - weight
         size = np.abs(found)
         place = highest(size.ravel(), max(1, int(PAPER_KEPT * size.size)))
@@ -168,7 +168,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
 
 
 def highest(rank: F64, count: int | None = None) -> I64:
-    """Return the places of the `count` largest numbers above 0, ascending; of equal ones the first.
+    """Return the positions of the `count` largest positive numbers, ascending.
 
     Raises
     ------
@@ -177,9 +177,7 @@ def highest(rank: F64, count: int | None = None) -> I64:
     """
     above = np.flatnonzero(rank > 0)
     if not len(above):
-        raise CorpusError(
-            "no feature differs between the classes: all impacts are 0; give more unlabeled ones"
-        )
+        raise CorpusError("no feature distinguishes the classes; give more unlabeled documents")
     if count is None or len(above) <= count:
         return above
     order = np.argsort(-rank[above], kind="stable")[:count]

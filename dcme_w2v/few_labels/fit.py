@@ -1,4 +1,4 @@
-"""Learning from labeled and unlabeled rows: initial model, rounds, final model.
+"""Trains on labeled and unlabeled rows: initial model, rounds, final model.
 
 The procedure of Suzuki and Nagata (AAAI 2014), with log-odds as impacts, level weights that are
 learned out of fold, and several rounds. The levels are a fused model, which labels the unlabeled
@@ -36,13 +36,13 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # in place of a fold
+ALL = -1  # stands for all folds
 CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
 class TrainingRows:
-    """Labeled and unlabeled rows of the same columns.
+    """Labeled and unlabeled rows with the same columns.
 
     Parameters
     ----------
@@ -81,21 +81,21 @@ class TrainingRows:
         self.groups = self.documents if groups is None else groups
 
     def part(self, kept: Bools) -> TrainingRows:
-        """Return the data with a subset of the labeled documents."""
+        """Return a copy with a subset of the labeled documents."""
         found = copy.copy(self)
-        found.__dict__.pop("classifier", None)  # chosen by these documents only
+        found.__dict__.pop("classifier", None)  # its options depend on these documents
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
     def features_of_levels(self) -> csr_matrix:
-        """Return labeled rows in the form that the levels are made for."""
+        """Return labeled rows as the levels require them: binary in the paper's form."""
         rows = self.labeled.matrix
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
-        """Return the fold of each labeled row, by class; the rows of a document share a fold."""
+        """Assign a fold to each labeled row, by class; rows of a document share a fold."""
         random = np.random.default_rng(self.options.seed)
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
@@ -107,7 +107,7 @@ class TrainingRows:
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
-        """The options that `classify train` chooses by these documents."""
+        """The options that `classify train` would choose for these documents."""
         data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
@@ -119,10 +119,12 @@ class TrainingRows:
         return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
-        """Return the classifier of `classify train`; never predicts a class without documents."""
-        options = replace(self.classifier, threads=1)  # several would make every run another one
+        """Train the classifier of `classify train`; it never predicts a class without documents."""
+        options = replace(self.classifier, threads=1)  # several threads would make runs differ
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
-        several = len(self.labels) > len(data.labels)  # where scores of rare labels gain
+        several = len(self.labels) > len(
+            data.labels
+        )  # several labels need higher scores for rare labels
         problem = Problem(data, self.classes, options, several)
         weights = fit_linear(problem, Job(chooses=False, calibrates=several)).scorer
         assert isinstance(weights, Weights)
@@ -130,7 +132,7 @@ class TrainingRows:
         return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
-        """Return a model of the labeled documents and the teacher's most confident decisions."""
+        """Train on labeled documents and on the teacher's most confident predictions."""
         decided, confidence = self.unlabeled.decisions(teacher)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
@@ -141,7 +143,7 @@ class TrainingRows:
 
 @dataclass
 class Fitted:
-    """A linear model of rows, and the levels that it was made with.
+    """A fitted linear model, and the levels from which it was made.
 
     Attributes
     ----------
@@ -180,7 +182,7 @@ class Fitted:
 
 
 def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
-    """Raise if there is nothing to learn; returns warnings.
+    """Raise an error if the data cannot be learned from; return warnings.
 
     Parameters
     ----------
@@ -203,7 +205,9 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
             f"there are {count} labeled documents, fewer than {options.folds} folds; give more"
         )
     if not len(data.unlabeled):
-        raise CorpusError("no unlabeled documents; give --unlabeled, or use classify train")
+        raise CorpusError(
+            "there are no unlabeled documents; give --unlabeled, or use classify train"
+        )
     columns = data.labeled.matrix.shape[1]
     there = np.bincount(data.labeled.matrix.indices, minlength=columns) > 0
     shared = there & (np.bincount(data.unlabeled.matrix.indices, minlength=columns) > 0)
@@ -225,7 +229,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
 
 
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
-    """Fit the final model that the options name, or all models; see `Fitted.final`."""
+    """Fit the final model that the options select, or all models; see `Fitted.final`."""
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
     final = "tied" if options.is_paper else str(options.final)
@@ -246,7 +250,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Return a model that has learned its own decisions, more of them in each step."""
+    """Return a model trained on its own predictions, on more of them in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -255,7 +259,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 
 
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
-    """Fit levels and their weights in rounds, without folds.
+    """Fit levels and their weights in several rounds, without folds.
 
     The initial model, whose statistics are `sums`, has seen all labels.
     """
@@ -274,7 +278,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and their weights in rounds; the weights see documents out of fold only.
+    """Fit levels and their weights in several rounds, with out-of-fold scores for the weights.
 
     Each fold has a model of its own, trained on the other folds; the levels of this model make the
     columns of the fold's documents. Weights learned on documents that the initial model has seen
@@ -285,7 +289,7 @@ def fit_out_of_fold(
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
-        if len(np.unique(data.labels[rest])) < 2:  # a single class has no levels
+        if len(np.unique(data.labels[rest])) < 2:  # levels need two classes
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = data.part(rest).supervised()
@@ -294,7 +298,7 @@ def fit_out_of_fold(
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # the sums need probabilities
+    for one in own.values():  # the sums require probabilities
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "tied") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)
@@ -320,7 +324,7 @@ def fit_out_of_fold(
 
 
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:
-    """Return a maximum-entropy model of the fused model's most confident decisions.
+    """Train a maximum-entropy model on the fused model's most confident predictions.
 
     The quarter of the decisions that are least certain is left out, since many of them are wrong.
     The scores of the fused model are added with a weight: the errors of the two models differ.
@@ -333,7 +337,7 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
-    """Return the statistics of the unlabeled documents by a model's probabilities."""
+    """Return the statistics of the unlabeled documents, given a model's probabilities."""
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
     batches = rows.log_probabilities(model.weights)
@@ -341,7 +345,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return h of labeled documents, and the scores of the initial model `base`, if given.
+    """Return h of labeled documents, and their scores by the initial model `base`, if given.
 
     A class that the initial model has not seen gets the lowest score of the other classes.
     """
@@ -357,14 +361,14 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
 def _fused(
     data: TrainingRows, evidence: Evidence, tied: Tied, base: Weights | None = None
 ) -> Fitted:
-    """Return levels and their weights as a linear model."""
+    """Convert levels and their weights to a linear model."""
     final = "tied" if base is None else "beside"
     weights = linear(evidence, tied, base)
     return Fitted(weights, final, evidence, tied, data.options.is_paper)
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model of levels and their weights: theta_jc = sign w_k v_k."""
+    """Return the linear model with the weights theta_jc = sign w_k v_k."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)
@@ -373,7 +377,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
 
 
 def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
-    """Return the linear model whose scores are the sum of models' scores times factors."""
+    """Return the linear model that adds the scores of several models, times factors."""
     first = parts[0][1]
     found = Weights(first.features, first.classes, BIAS)
     table = np.zeros((first.features + 1, first.classes), dtype=np.float32)
@@ -387,6 +391,6 @@ def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
 
 
 def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
-    """Return the figures of a round."""
+    """Return the statistics of a round."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}

@@ -1,4 +1,4 @@
-"""Rows that models score, folds, and maximum entropy on few labels or on decisions."""
+"""Scores rows, and trains maximum-entropy models on few labels or on predictions."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2 = 1e-5  # of models that also learn unlabeled documents
+L2 = 1e-5  # L2 of models that also train on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
-SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
+SELF_TRAINING_STEPS = 3  # steps with the most confident third, two thirds, and all of the documents
 
 
 class ScoredRows:
-    """Rows of documents that models score, as scipy and the core store them.
+    """Rows of documents in two forms: for scipy, and for the C core.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ScoredRows:
         return int(self.matrix.shape[0])
 
     def scores(self, weights: Weights) -> Iterator[F64]:
-        """Yield the scores of a batch of documents at a time."""
+        """Yield the scores of documents in batches."""
         return weights.batches(self._core, self.threads)
 
     def all_scores(self, weights: Weights) -> F64:
@@ -44,7 +44,7 @@ class ScoredRows:
         return np.concatenate(list(self.scores(weights)))
 
     def log_probabilities(self, weights: Weights) -> Iterator[F64]:
-        """Yield the log-probabilities of a batch of documents at a time."""
+        """Yield the log-probabilities of documents in batches."""
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[I64, F64]:
@@ -57,7 +57,7 @@ class ScoredRows:
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
-    """Return a maximum-entropy model, which never predicts a class without documents."""
+    """Train a maximum-entropy model, which never predicts a class without documents."""
     there, numbers = np.unique(labels, return_inverse=True)
     weights = Weights(matrix.shape[1], classes, ClassifyOptions().bias)
     weights.offset[:] = NEVER

@@ -1,4 +1,4 @@
-"""`fuse fit`: from files to a model."""
+"""Implements `fuse fit`: reads files, and fits and saves a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from .options import FusedOptions, resolved
 
 @dataclass(frozen=True)
 class FuseJob(DocumentsJob):
-    """Inputs and outputs of `fuse fit`; the documents of `DocumentsJob` are the labeled ones.
+    """Inputs and outputs of `fuse fit`; `DocumentsJob` has the labeled documents.
 
     Attributes
     ----------
@@ -70,12 +70,14 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
-        raise UsageError("-: standard input can be read once; name a file for the other")
+        raise UsageError(
+            "-: standard input can be read only once; give a file for one of the inputs"
+        )
     with reporting_to(progress, job.log_json) as reporter:
         reporter.stage("reading", None, "documents")
         text = None
         if not are_vectors([*job.docs, *job.unlabeled]):
-            # as classify train, except for pairs of words, which few documents seldom share
+            # like classify train, but without word pairs, which rarely repeat in few documents
             text = TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
         is_open = text is not None and not text.is_by_token
         is_open &= features.subwords is None and features.ngrams is None
@@ -117,7 +119,7 @@ def fit_files(
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
-    """Return the documents with words as features, or also with character n-grams.
+    """Return the documents with words as features, and with character n-grams if texts are short.
 
     Short texts have them. Of longer ones a classifier has to be better with them on folds.
     """
@@ -141,7 +143,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
 
 
 def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[list[str], I64, I64]:
-    """Return the classes; for each label of a document its class, and the document's number."""
+    """Return the classes, and the class and document index of each label."""
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)

@@ -1,4 +1,4 @@
-"""A model of `fuse fit`: a linear classifier with the levels that it was made with."""
+"""The model of `fuse fit`: a linear classifier with the levels from which it was made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEVELS = ("levels_indptr", "levels_indices", "levels_data")
 
 @dataclass(repr=False)
 class FusedModel(Classifier):
-    """A classifier that has learned from unlabeled documents.
+    """A classifier that was also trained on unlabeled documents.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Statistics (8) of unlabeled documents: sums of features, probabilities and their products.
+"""Computes the statistics (8) of unlabeled documents: sums of features, probabilities and products.
 
 The levels depend on the unlabeled documents through these sums only. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
@@ -19,16 +19,18 @@ from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
-LARGEST = 32768  # value of a feature
+LARGEST = 32768  # largest value of a feature
 CUT = 0.001  # probabilities below this count as 0
 EXACT = 1 << 53  # doubles below this are exact integers
-PROBABILITIES = 1 << 20  # added at once, at least
-MAX_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
+PROBABILITIES = 1 << 20  # minimum number of probabilities added at once
+MAX_COUNT = (
+    1 << 46
+)  # maximum count of a feature, in units; products with probabilities stay below 2^63
 
 
 @dataclass
 class Statistics:
-    """Sums over documents, in units of 1 / 65,536 (`joint`: of its square).
+    """Sums over documents, in units of 1 / 65,536 (`joint`: the square of that).
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class Statistics:
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
-        """Return the statistics of no document."""
+        """Return the statistics of zero documents."""
         require_memory(
             8 * features * classes,
             f"statistics of {features:,} features and {classes:,} classes",
@@ -77,7 +79,7 @@ class Statistics:
         values = values.astype(np.float64)
         probabilities = np.where(log_probabilities >= np.log(CUT), np.exp(log_probabilities), 0.0)
         probabilities = np.floor(np.minimum(probabilities, 1.0) * UNIT + 0.5)
-        # products of doubles, exact while no sum reaches EXACT
+        # products of doubles are exact while no sum reaches EXACT
         rows = max(1, int(EXACT / UNIT / values.max(initial=1.0)))
         for first in range(0, matrix.shape[0], rows):
             piece = slice(first, first + rows)
@@ -92,12 +94,12 @@ class Statistics:
     def _check_size(self) -> None:
         if int(self.counts.max(initial=0)) > MAX_COUNT:
             raise UsageError(
-                "the unlabeled documents are too many for the sums; use smaller values"
+                "the sums over the unlabeled documents are too large; scale the feature values down"
             )
 
 
 def check_values(matrix: csr_matrix, what: str = "") -> None:
-    """Raise unless no value is negative or too large for the sums.
+    """Raise an error if a value is negative or too large for the sums.
 
     Parameters
     ----------
@@ -126,12 +128,12 @@ def sum_over(
     classes: int,
     reporter: Reporter = QUIET,
 ) -> Statistics:
-    """Return the statistics of rows, given their log-probabilities batch by batch."""
+    """Return the statistics of rows, given their log-probabilities in batches."""
     found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
     for batch in log_probabilities:
         held.append(batch)
         end += len(batch)
-        # large batches: each addition has a fixed cost
+        # use large batches, as each addition has a fixed cost
         if sum(one.size for one in held) >= PROBABILITIES or end == matrix.shape[0]:
             found.add(matrix[found.documents : end], np.concatenate(held))
             held.clear()

@@ -21,7 +21,7 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # in place of a label: the row is its own label
+OWN = -1  # stands for a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
 MIN_CLASS_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
 
@@ -50,7 +50,7 @@ class Observations:
     def of(
         cls, matrix: csr_matrix, labels: Sequence[Sequence[int]] | None, classes: int
     ) -> Observations:
-        """Return documents with their labels; with labels=None each is its own label."""
+        """Combine documents with labels; with labels=None, each document is its own label."""
         if labels is None:
             labels, classes = [(OWN,)] * matrix.shape[0], 0
         return cls(matrix, *Labeled(matrix, labels).instances(), classes)
@@ -69,7 +69,7 @@ class Observations:
 
 
 class Cost:
-    """A model's weights and alpha on some observations, with the posterior xi.
+    """A model's weights and alpha for some observations, with the posterior xi.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        self._columns = core.Columns(self._documents, self._by_label)  # and of the rows
+        self._columns = core.Columns(self._documents, self._by_label)  # transposes the rows, too
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
         self.xi, self.table = self.posterior[:, :latent], self.weights.table[:, :latent]
@@ -126,7 +126,7 @@ class Cost:
     # ---- the M-steps ----
 
     def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
-        """Minimize the cross-entropy of xi and softmax, with the penalty, from the last weights."""
+        """Minimize the penalized cross-entropy of xi and softmax, from the current weights."""
 
         def function(point: F64) -> tuple[float, F64]:
             gradient = np.empty(point.shape)
@@ -141,13 +141,15 @@ class Cost:
         self.table[:] = found
 
     def fit_alpha(self) -> None:
-        """alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
+        """Set alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
         xi, own = self.xi.astype(np.float64), self.data.classes == 0
         counts = xi if own else self._of_label @ xi
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            counts[:, totals < MIN_CLASS_SIZE] = 0  # else so few rows come back at 1 / 0
+            counts[:, totals < MIN_CLASS_SIZE] = (
+                0  # otherwise a few rows would return with the weight 1 / 0
+            )
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
         table[:] = NEVER
@@ -156,7 +158,7 @@ class Cost:
     # ---- the E-step, and the cost ----
 
     def fit_posterior(self) -> float:
-        """Set xi_nk ~ p_nk alpha_k,y_n; returns the cost."""
+        """Set xi_nk ~ p_nk alpha_k,y_n, and return the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
         cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
         if self.smoothing and self.data.classes:
@@ -176,7 +178,7 @@ class Cost:
         posterior: F32 | None,
         latent: bool,
     ) -> float:
-        """Return the sum of the losses at the weights; fills `gradient` and `posterior`."""
+        """Return the summed loss at these weights; fills `gradient` and `posterior`."""
         return self.weights.linear.gradient(
             self._documents, instances, self._columns, gradient, self.threads, rows, posterior,
             latent,
@@ -184,9 +186,11 @@ class Cost:
 
 
 def _require_memory(data: Observations, latent: int) -> None:
-    """Raise where the weights with L-BFGS's history, or xi, are larger than the memory."""
-    numbers = 2 * HISTORY + 5  # vectors of float64, as large as the weights
+    """Raise an error if the weights with L-BFGS's history, or xi, do not fit into memory."""
+    numbers = 2 * HISTORY + 5  # number of float64 vectors as large as the weights
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
-    rows += data.matrix.nnz * 8  # by feature
+    rows = (
+        data.count * (latent + PAD) * 4 * 3
+    )  # xi, log alpha of rows that are their own labels, and a copy
+    rows += data.matrix.nnz * 8  # transposed by feature
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

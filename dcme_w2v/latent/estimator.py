@@ -1,4 +1,4 @@
-"""`LatentClassModel`: latent classes with scikit-learn's conventions, for sparse or dense rows."""
+"""`LatentClassModel`: a scikit-learn estimator of latent classes, for sparse or dense rows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     _learned = "_model"
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
-        """Learn from rows, and their labels where there are any.
+        """Fit to rows, and to their labels if there are any.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
-        """Return p(z | x), shape (rows, latent); each row's sum is 1."""
+        """Return p(z | x), shape (rows, latent); each row sums to 1."""
         return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:

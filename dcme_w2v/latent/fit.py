@@ -1,4 +1,4 @@
-"""Fit a latent-class model: EM from several starts, and the solution of the lowest cost."""
+"""Fits a latent-class model: EM from several starts; the lowest cost wins."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from .options import EPOCHS, LatentOptions, resolved
 from .reduction import reduced
 from .starts import Starts
 
-INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
+INNER = 10  # L-BFGS iterations per EM iteration, from the current weights
 # Without labels, E-steps in an iteration of EM: they take a tenth of its time, and it takes many of
 # them until xi is nearly 0 or 1.
 E_STEPS = 3
@@ -55,7 +55,7 @@ class Solution:
 
     @property
     def cost(self) -> float:
-        """The last cost."""
+        """The final cost."""
         return self.costs[-1]
 
 
@@ -118,7 +118,7 @@ def expectation_maximization(
 
 
 def has_settled(costs: list[float], tolerance: float) -> bool:
-    """Return whether the last iteration reduced the cost by at most the share `tolerance`."""
+    """Return whether the last iteration reduced the cost by at most the fraction `tolerance`."""
     return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 
@@ -176,7 +176,7 @@ def learn(
 def fit(
     data: Observations, options: LatentOptions, reporter: Reporter = QUIET
 ) -> tuple[Solution, dict[str, Any]]:
-    """Return the best solution, and the figures of the fit.
+    """Return the best solution, and statistics of the fit.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # lambda / K, with the lambda of the ridge regression
+    if l2 is None:  # use lambda / K, with the lambda of the ridge regression
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

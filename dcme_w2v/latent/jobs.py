@@ -1,4 +1,4 @@
-"""`latent fit` and `latent show`: from files to results."""
+"""Implements `latent fit` and `latent show`."""
 
 import time
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Return the model of some options; the record has the held-out measures."""
+    """Fit a model with some options; its record has the held-out measures."""
     labels = read.data.labels if classes else None
     multilabel = bool(classes) and read.multilabel
     model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
@@ -119,7 +119,7 @@ def _fitted(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
 ) -> list[list[dict[str, Any]]]:
-    """Return for each latent class the documents with the highest p(z | x).
+    """For each latent class, return the documents with the highest p(z | x).
 
     Returns
     -------
@@ -151,15 +151,18 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the numbers of latent classes to try; None for the default."""
+    """Return the numbers of latent classes to compare; None for the default."""
     if options.unsupervised and job.holdout is not None:
-        raise UsageError("--unsupervised and --holdout: without labels there is nothing to measure")
+        raise UsageError(
+            "--unsupervised: is not supported with --holdout, as there are no labels to measure; "
+            "omit one"
+        )
     if job.choose is None:
         return [options.latent]
     if job.holdout is None:
         raise UsageError("--choose: requires held-out documents; give --holdout")
     if options.latent is not None:
-        raise UsageError("--choose and --latent: give one")
+        raise UsageError("--choose: is not supported with --latent; omit one")
     try:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:

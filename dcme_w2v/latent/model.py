@@ -1,4 +1,4 @@
-"""A fitted latent-class model: features, weights and alpha, as an object and as a file."""
+"""The fitted latent-class model: features, weights and alpha, as an object and as a file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .options import LatentOptions
 from .reduction import reduced
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # lower probabilities of a label count as this one
-_SUM = 1e-3  # tolerance of the sums of the rows of alpha
+MIN_ALPHA = 1e-300  # minimum of alpha; lower values are raised to it
+_SUM = 1e-3  # tolerance for the row sums of alpha
 
 
 @dataclass(repr=False)
 class LatentClassifier(Predictor):
-    """Classes z of documents, and through them labels: p(y | x) = sum_k p(z = k | x) alpha_ky.
+    """A classifier with latent classes z: p(y | x) = sum_k p(z = k | x) alpha_ky.
 
     These attributes are added to `Predictor`, whose `classes` are the labels, or without labels
     names of the latent classes.
@@ -70,7 +70,7 @@ class LatentClassifier(Predictor):
     def latent_log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[F64]:
-        """Yield log p(z | x) for some documents at a time, shape (some documents, latent)."""
+        """Yield log p(z | x) for batches of documents, shape (batch, latent)."""
         threads = threads_of(threads)
         matrix = fit_columns(matrix, self.features)
         for begin in range(0, matrix.shape[0], CHUNK):
@@ -79,12 +79,12 @@ class LatentClassifier(Predictor):
             yield log_softmax(self.weights.scores(SparseRows(part), 0, part.shape[0], threads))
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield log p(y | x) for some documents at a time, shape (some documents, classes)."""
+        """Yield log p(y | x) for batches of documents, shape (batch, classes)."""
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return p(z | x) of documents, shape (documents, latent); without a feature softmax(b)."""
+        """Return p(z | x) of documents, shape (documents, latent); softmax(b) without features."""
         parts = list(self.latent_log_probabilities(matrix, threads))
         return csr_matrix(np.exp(np.concatenate(parts)).astype(np.float32))
 
@@ -93,7 +93,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the mean weights of the latent classes, by p(z | label) in the fit's documents."""
+        """Return the mean weights over latent classes, by p(z | label) in training documents."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -102,7 +102,7 @@ class LatentClassifier(Predictor):
             return weights @ (chances / chances.sum())
 
     def original_weights(self) -> F32:
-        """Return the weights of the latent classes by column before the reduction."""
+        """Return the weights of the latent classes for the columns before the reduction."""
         table: F32 = self.weights.get()[:-1]
         if self.right is None:
             return table
@@ -110,12 +110,12 @@ class LatentClassifier(Predictor):
             return self.right @ table
 
     def feature_weights(self) -> F32:
-        """Return weights less their mean over the latent classes, shape (features, latent)."""
+        """Return weights minus their mean over the latent classes, shape (features, latent)."""
         table = self.original_weights()
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Return the share, labels with alpha, and specific words of each latent class.
+        """Describe each latent class by its share, labels with alpha, and specific words.
 
         Words are those whose weights are of this class more than of others, times `specificity`.
         The log of documents / documents with the word is idf - 1.
@@ -184,7 +184,7 @@ class LatentClassifier(Predictor):
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
-    largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
+    largest = log_p.max(axis=1, keepdims=True)  # at least -log latent, so exp cannot underflow
     alpha = alpha.astype(np.float64)
     with one_blas_thread():
         inner = np.exp(log_p - largest) @ (alpha / alpha.sum(axis=1, keepdims=True))

@@ -5,11 +5,11 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F32, unit_vectors
 
-ROWS = 4096  # rows that are dense at a time
+ROWS = 4096  # number of rows that are dense at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
-    """Return rows times singular vectors, shape (n, r), of unit length; rows of zeros stay."""
+    """Project rows on singular vectors and scale them to unit length, shape (n, r); zeros stay."""
     data = np.empty((matrix.shape[0], right.shape[1]), dtype=np.float32)
     for begin in range(0, len(data), ROWS):
         part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)

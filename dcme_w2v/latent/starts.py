@@ -1,4 +1,4 @@
-"""The start of EM: the first posterior xi, by one of several methods.
+"""Initializes EM: the first posterior xi, by one of several methods.
 
 All starts but the random one are 0.9 times the result of a method plus 0.1 / K: without labels a
 zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -21,15 +21,15 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
+DESCENTS, FIRST = 3, 10  # number of random descents; the best after FIRST iterations continues
 ITERATIONS, TOLERANCE = 500, 1e-8
-SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
+SUFFICIENT = 1e-4  # minimum decrease of a step, as a share of the linear decrease
 _MIN_STEP = 1e-12
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The matrix A - B in factors.
+    """The matrix A - B in factored form.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Return the quadratic of some observations; H shrinks the median singular vector by half.
+        """Return the quadratic for some observations; H halves the median singular vector.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Quadratic:
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return P_Y xi: each row becomes the mean of the rows of its label."""
+        """Return P_Y xi, in which each row is the mean over the rows with its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
@@ -109,13 +109,13 @@ class Quadratic:
 
 
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
-    """Return rows of uniform random numbers, scaled to sum 1."""
+    """Return rows of uniform random numbers that sum to 1."""
     drawn = random.random((count, latent))
     return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return xi of shape (n, latent): a local minimum of (3), from the best of some descents."""
+    """Return xi of shape (n, latent), the best local minimum of (3) from several descents."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)
@@ -125,7 +125,7 @@ def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator)
 
 
 def project_rows(points: F64) -> F64:
-    """Project each row on the simplex of vectors >= 0 with the sum 1."""
+    """Project each row onto the probability simplex."""
     falling = -np.sort(-points, axis=1)
     excess = np.cumsum(falling, axis=1) - 1.0
     counts = np.arange(1, falling.shape[1] + 1)
@@ -179,11 +179,11 @@ def descend(
     return point, value
 
 
-KEPT = 0.9  # share of the method's result in xi
+KEPT = 0.9  # weight of the method's result in xi
 
 
 class Starts:
-    """Starts of a fit; the quadratic is computed once.
+    """The starting points of a fit; the quadratic is computed only once.
 
     Parameters
     ----------
@@ -203,12 +203,12 @@ class Starts:
 
     @functools.cached_property
     def quadratic(self) -> Quadratic:
-        """The cost to second order."""
+        """The second-order approximation of the cost."""
         self._reporter.stage("singular vectors", None, "rows")
         return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
-        """Return the starts of the options: each the method and a number.
+        """Return the starts that the options select, each as a method and a number.
 
         Without labels and with few classes, most are of the quadratic.
         """
@@ -221,7 +221,7 @@ class Starts:
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
-        """Return a start, shape (n, latent); its random numbers depend on seed, kind and number."""
+        """Return the first posterior for EM, shape (n, latent), which depends on the seed."""
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
@@ -232,7 +232,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """K <= M: labels in K random groups; K > M: label m has the classes k = m mod M."""
+        """Assign labels to K random groups if K <= M, else label m to the classes k = m mod M."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)
@@ -243,7 +243,7 @@ class Starts:
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
-        """k-means of the documents' principal components, scaled to unit length."""
+        """Cluster the documents' principal components, scaled to unit length, by k-means."""
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)

@@ -1,1 +1,1 @@
-"""Document vectors (SCDV): clusters of words and topics."""
+"""Document vectors (SCDV) and topics, from soft clusters of word vectors."""

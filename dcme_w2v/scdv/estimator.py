@@ -1,4 +1,4 @@
-"""`SCDV`: document vectors as a scikit-learn transformer, for Pipelines and grid searches."""
+"""`SCDV`: a scikit-learn transformer from documents to vectors, for pipelines and grid searches."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class SCDV(TextTransformer):
             A parameter is not valid, or X has an item that is not a document.
         """
         if self.vectors is None:
-            raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
+            raise ValueError("SCDV: has no word vectors; give SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), as_texts(X)
         loaded = for_text(self.vectors, self.tokenize)
         own = {"threads": self.threads, "progress": self._progress}
@@ -94,7 +94,7 @@ class SCDV(TextTransformer):
         return self
 
     def fit_transform(self, X: Iterable[Document], y: Any = None) -> sparse.csr_matrix | F32:
-        """Fit, and return the vectors of the same documents, which are read twice."""
+        """Fit, and return the vectors of the same documents, which X must yield twice."""
         kept = list(X) if isinstance(X, Iterator) else X
         return self.fit(kept).transform(kept)
 

@@ -1,4 +1,4 @@
-"""Fitting a document model: word statistics, clusters and the sparsity threshold.
+"""Fits a model of document vectors: word statistics, clusters and the sparsity threshold.
 
 The documents are read once; their word ids are kept in an unnamed temporary file, four bytes per
 token, for the second pass that computes the threshold.
@@ -40,7 +40,7 @@ DOCUMENTS_A_REPORT = 1000
 
 @dataclass
 class _WordCounts:
-    """Counts of one pass over the training documents, by word id."""
+    """Counts by word ID from one pass over the training documents."""
 
     numbering: Numbering
     counts: I64
@@ -48,7 +48,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # words of the model, first those with vectors
+    kept: I64  # words of the model; those with vectors come first
     with_vectors: int
 
 
@@ -152,7 +152,7 @@ def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
 def count_words(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
 ) -> _WordCounts:
-    """Count the words that have vectors, or every word, and choose the words of the model."""
+    """Count words in the documents, all or those with vectors, and choose the model's words."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.features == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
@@ -201,7 +201,7 @@ def _with_words(
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
-    """Return the model without its threshold."""
+    """Return the model for chosen words, before its threshold is computed."""
     kept = counted.kept
     having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)
@@ -223,7 +223,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of the words numbered `having`, the first of `words`."""
+    """Return the vectors of the words with the IDs `having`, which come first in `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):

@@ -1,4 +1,4 @@
-"""Gaussian mixture over word vectors, by expectation maximization.
+"""Fits a Gaussian mixture to word vectors by expectation maximization.
 
 With one covariance for all components the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
@@ -94,14 +94,18 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return log(weight x density) less the shared terms, shape (n, k)."""
+        """Return log(weight x density) minus the terms shared by all components, shape (n, k)."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits
 
 
-Sums = tuple[F64, F64, float]  # of posteriors, of points by them, and of the log-likelihood
-Shares = Callable[[slice], tuple[NDArray[np.floating], float]]  # and their log-likelihood
+Sums = tuple[
+    F64, F64, float
+]  # sums of posteriors, of points weighted by them, and of the log-likelihood
+Shares = Callable[
+    [slice], tuple[NDArray[np.floating], float]
+]  # returns posteriors of a slice, and their log-likelihood
 
 
 @dataclass
@@ -140,7 +144,7 @@ class _Points:
 def fit_mixture(
     points: F32, options: ScdvOptions, threads: int | None = None, report: Report | None = None
 ) -> Fitted:
-    """Fit a Gaussian mixture by expectation maximization, from k-means.
+    """Fit a Gaussian mixture by expectation maximization, initialized by k-means.
 
     Parameters
     ----------
@@ -166,7 +170,7 @@ def fit_mixture(
 
 
 def _start(points: _Points, options: ScdvOptions) -> Mixture:
-    """Return the mixture of hard clusters."""
+    """Return the mixture that hard clusters define."""
     components = options.clusters
     rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
     _, nearest = kmeans(points.centered, components, options.seed, points.threads, rounds)
@@ -191,7 +195,7 @@ def _rounds(
 
 
 def _expect(points: _Points, mixture: Mixture) -> Sums:
-    """Return the sufficient statistics under the posteriors (E step), and their mean likelihood."""
+    """Return the sufficient statistics under the posteriors (E step), and the likelihood."""
     form = _Form.of(mixture, np.float32)
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
@@ -206,7 +210,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
-    """Return the sum over rows of log sum exp, and turn the logits into posteriors in place."""
+    """Return the sum over rows of log sum exp, and overwrite the logits with posteriors."""
     highest = logits.max(axis=1, keepdims=True)
     logits -= highest
     np.exp(logits, out=logits)
@@ -216,7 +220,7 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
 
 
 def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixture:
-    """Return the maximum-likelihood mixture for the sums (M step)."""
+    """Return the maximum-likelihood mixture for sufficient statistics (M step)."""
     counts = np.maximum(counts, np.finfo(np.float32).tiny)
     means = sums / counts[:, None]
     count, dim = points.centered.shape

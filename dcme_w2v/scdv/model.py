@@ -39,7 +39,7 @@ from .options import ScdvOptions
 
 
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
-    """Return the count of each of `words` words in each document, shape (documents, words)."""
+    """Count each of `words` words in each document, shape (documents, words)."""
     known = batch.ids < words
     starts = np.append(0, np.cumsum(known))[batch.starts]
     ids = batch.ids[known].astype(np.int32)
@@ -50,7 +50,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
 
 
 def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
-    """Return rows of term frequency x idf; the frequency is the count n, or 1 + ln n."""
+    """Return tf-idf rows; the term frequency is the count n, or 1 + ln n."""
     rows = count_rows(batch, len(idf))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
@@ -114,7 +114,7 @@ class DocumentModel(Shown):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The facts, with the columns and the threshold."""
+        """A summary of the model, with its columns and threshold."""
         return {**self.facts, "columns": self.columns, "threshold": self.threshold}
 
     @property
@@ -123,11 +123,11 @@ class DocumentModel(Shown):
         return Tokenizer.of_entry(self.facts)
 
     def numbering(self) -> Numbering:
-        """Return what turns documents into ids of the model's words."""
+        """Return the converter from documents to IDs of the model's words."""
         return Numbering(self.words, tokenizer=self.tokenizer)
 
     def composer(self) -> Composer:
-        """Return the composer of the C core; fails if a row would have more than 2^31 columns."""
+        """Return the composer of the C core; raise an error if a row would exceed 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
         is_log = self.options.term_frequency == "log"
@@ -140,7 +140,7 @@ class DocumentModel(Shown):
     def transform(
         self, texts: Iterable[Text], threads: int | None = None
     ) -> Iterator[sparse.csr_matrix]:
-        r"""Yield the vectors of documents, a few hundred rows at a time, in order.
+        r"""Yield the vectors of documents in order, a few hundred rows at a time.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class DocumentModel(Shown):
     def transform_labeled(
         self, documents: Iterable[Document], threads: int | None = None
     ) -> Iterator[tuple[sparse.csr_matrix, list[tuple[str, ...]]]]:
-        """Yield the rows of documents, which are read once, with the labels of each row."""
+        """Yield the vectors and labels of documents, in one pass."""
         labeled, read = itertools.tee(documents)
         labels = (document.labels for document in labeled)
         for rows in self.transform((document.text for document in read), threads):

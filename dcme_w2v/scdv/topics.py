@@ -1,4 +1,4 @@
-"""Topics: the words of each component, their coherence, and the senses of a word."""
+"""Describes topics: the words of each component, their coherence, and the senses of a word."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .model import DocumentModel, count_rows
 
 @dataclass(frozen=True)
 class Topic:
-    """A component of the mixture.
+    """A component of the mixture, as a topic.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def senses(
 
 
 def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
-    """Return the coherence of lists of words, the best word first.
+    """Return the coherence of word lists that are sorted with the best word first.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum
@@ -131,7 +131,7 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         rows.data[:] = 1
         together += (rows.T @ rows).toarray()
     if not documents:
-        raise CorpusError("there are no documents to measure coherence on; give one a line")
+        raise CorpusError("there are no documents on which to measure coherence; give one per line")
     if not together.any():
         raise CorpusError(
             f"none of the {documents:,} documents has a word of the topics; give documents of the "
@@ -146,7 +146,7 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
 
 
 def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
-    """Return P(topic), and P(topic, word) by column."""
+    """Return P(topic), and P(topic, word) as columns."""
     if model.mixture is None:
         raise DcmeError(
             f"the model is {model.options.features}, which has no topics; "
@@ -160,6 +160,6 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
 
 
 def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
-    """Return the rows with the highest rank, and their values."""
+    """Return the highest-ranked rows and their values."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

@@ -1,1 +1,1 @@
-"""Search: passages ranked by BM25 of words and of characters, and near-duplicates."""
+"""Search: ranks passages by BM25 of words and character n-grams, and finds near-duplicates."""

@@ -1,4 +1,4 @@
-"""Near-duplicates: pairs of documents that share most of their character n-grams.
+"""Finds near-duplicates: pairs of documents that share most of their character n-grams.
 
 The similarity of two documents is the weight of the n-grams that both have, divided by the weight
 of those that either has (Jaccard 1912), where the weight of an n-gram is its idf. Only documents
@@ -20,13 +20,13 @@ from dcme_w2v.numeric.sparse_rows import ones
 from .index import Index
 
 THRESHOLD = 0.55  # chosen on planted edits, see docs/decisions/search.md
-RAREST = 16  # words of a document, which other documents have, too
-SHARED = 0.25  # of them, by which a pair is compared
-_ROWS, _PAIRS = 1024, 8192  # at a time
+RAREST = 16  # number of rarest words per document that are compared
+SHARED = 0.25  # minimum share of them that a compared pair has in common
+_ROWS, _PAIRS = 1024, 8192  # rows and pairs processed at a time
 
 
 class Duplicate(NamedTuple):
-    """Two documents by their rows, and their similarity."""
+    """The rows of two documents, and their similarity."""
 
     row: int
     other: int
@@ -34,7 +34,7 @@ class Duplicate(NamedTuple):
 
 
 def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
-    """Return pairs above a threshold in order of rows; the first row is the smaller one."""
+    """Return pairs above a threshold, sorted by row; the first row is the smaller one."""
     least = THRESHOLD if threshold is None else threshold
     if not 0 < least <= 1:
         raise UsageError(f"threshold={least:g}: must be above 0, and 1 at most")
@@ -57,7 +57,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
 
 
 def _rarest(index: Index) -> csr_matrix:
-    """Return ones for the rarest words of each document that others have, too."""
+    """Mark each document's rarest words among those that other documents contain, too."""
     counts = ones(index.counts)
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

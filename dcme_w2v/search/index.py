@@ -1,4 +1,4 @@
-"""Scores of documents for a query: BM25 of words and of character n-grams, and cosines of vectors.
+"""Scores documents for a query: BM25 of words and character n-grams, and vector cosines.
 
 BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t of::
 
@@ -26,15 +26,15 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # characters of an n-gram, with the < and > around a word
-GRAMS = 1 << 20  # of which an n-gram is one, by its hash
-CANDIDATES = 1000  # documents that n-grams and vectors rank again
-SIMILAR = 0.3  # cosine from which on a word stands for one that no document has
-ALIKE = 20  # such words at most
-TINY = 1e-9  # in place of a divisor that is 0
+GRAMS = 1 << 20  # number of hash values of n-grams
+CANDIDATES = 1000  # number of documents that n-grams and vectors rerank
+SIMILAR = 0.3  # minimum cosine for a word to replace one that no document has
+ALIKE = 20  # maximum number of such words
+TINY = 1e-9  # replaces a divisor of 0
 
 
 class Query(NamedTuple):
-    """The words of a query that documents have, their weights, and the same for n-grams.
+    """The query's words that occur in documents, with weights, and the same for n-grams.
 
     `most` and `most_grams` are the sums of all weights, also of what no document has. `alike` and
     `alike_weights` are words that stand for others.
@@ -59,12 +59,12 @@ def gram_rows(words: Sequence[str]) -> csr_matrix:
 
 
 def idf_of(frequency: F64 | I64, documents: int) -> F64:
-    """Return the weights of terms by the number of documents that have them."""
+    """Return the weight of each term, given how many documents contain it."""
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
 class Index:
-    """Documents as counts of words.
+    """An index of documents by word counts.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Index:
         self.idf = idf_of(frequency, documents)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
-        # As if words occurred independently, since counting would need the n-grams of all documents
+        # Assume that words occur independently, since counting needs the n-grams of all documents
         missing = np.log(np.maximum(1 - frequency / documents, TINY))
         self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
         sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()
@@ -107,7 +107,7 @@ class Index:
         self._postings = csc_matrix(parts, shape=counts.shape)
 
     def query(self, tokens: Sequence[str]) -> Query:
-        """Return the terms of a query, where tokens that documents lack count for the maximum."""
+        """Return the terms of a query; tokens that no document has raise the maximum score."""
         ids = [self.words.find(token) for token in tokens]
         known = np.array([one for one in ids if one is not None], dtype=np.int64)
         unknown = [token for token, one in zip(tokens, ids, strict=True) if one is None]
@@ -122,7 +122,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return words by the n-grams of tokens that no document has, and their weights."""
+        """Return words similar to tokens that no document has, and their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -134,7 +134,7 @@ class Index:
         return np.concatenate(ids), np.concatenate(weights)
 
     def best(self, query: Query, k: int) -> tuple[I64, F64]:
-        """Return the rows and the scores of the k best documents; equal ones in order of rows.
+        """Return the rows and scores of the k best documents; ties in row order.
 
         Scores are at most 1 plus the weights of n-grams and vectors, and above 0.
         """
@@ -153,13 +153,13 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the best documents by words, and by words like the unknown ones, in order."""
+        """Return the best documents by words, including words similar to unknown ones, in order."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))
 
     def _by_grams(self, rows: I64, query: Query) -> F64:
-        """Return the scores of documents by n-grams, 0 to 1."""
+        """Return the n-gram scores of documents, 0 to 1."""
         counts = self.counts[rows] @ self._words_of[:, query.grams]
         places = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
         data = self._saturated(counts.data, self._gram_lengths, rows[places])
@@ -168,14 +168,14 @@ class Index:
         return np.asarray(found @ query.gram_weights) / most
 
     def _cosines(self, vectors: F32, query: Query) -> F64:
-        """Return the cosines of documents and a query, 0 where they are negative."""
+        """Return the cosines of documents and a query; negative ones become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
-        # Row by row, so that equal documents have equal scores.
+        # Compute row by row, so that equal documents have equal scores.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
-        """Return the factor of the idf in BM25 for counts of terms in documents."""
+        """Return the factor of the idf in BM25, from the counts of terms in documents."""
         k1, b = self.options.k1, self.options.b
         mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
         norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)
@@ -184,7 +184,7 @@ class Index:
 
 
 def best_rows(scores: F64, k: int) -> I64:
-    """Return the rows of the k highest scores above 0, the best first; equal ones in order."""
+    """Return the rows with the k highest positive scores, best first; ties in row order."""
     rows = np.flatnonzero(scores > 0)
     found = scores[rows]
     if k < len(rows):

@@ -1,4 +1,4 @@
-"""`Search`: documents that are indexed, searched, compared with each other, saved and loaded."""
+"""`Search`: indexes documents, searches them, finds near-duplicates, saves and loads."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from .index import GRAMS, Index, gram_rows
 from .options import SearchOptions
 
 KIND, VERSION = "search", 1
-BEGINNING = 200  # characters of a document that results show
+BEGINNING = 200  # number of a document's first characters that results show
 LISTS = ("words", "names", "beginnings")
 COUNTS = ("count_starts", "count_columns", "count_values")
 OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")
 
 
 class Hit(NamedTuple):
-    """A result: the row of a document, from 0, and its score."""
+    """A search result: the row of a document (from 0), and its score."""
 
     row: int
     score: float
 
 
 class Search(Shown):
-    """Search in texts: BM25 of words and of character n-grams.
+    """Search in texts by BM25 of words and character n-grams.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Search(Shown):
 
     @classmethod
     def of(cls, options: SearchOptions, vectors: PathLike | Vectors | None = None) -> Search:
-        """Return a search with declared options."""
+        """Create a search with declared options."""
         return cls(**asdict(options), vectors=vectors)
 
     def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
@@ -126,13 +126,13 @@ class Search(Shown):
             table = SentenceTable(for_text(self.vectors), EncodeOptions())
             rows = table.vectors_of([word] for word in words)
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
-        named = list(names)  # which may be made while texts are read
+        named = list(names)  # names may be generated while texts are read
         if named and len(named) != len(beginnings):
             raise UsageError(f"names: {len(named)} for {len(beginnings)} documents; give one each")
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))
 
     def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
-        """Return the best documents for each query, the best first; equal ones in order of rows.
+        """Return the best documents for each query, best first; ties in row order.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Search(Shown):
         return found
 
     def duplicates(self, threshold: float | None = None) -> list[Duplicate]:
-        """Return pairs of documents that are nearly equal, see `dcme_w2v.search.duplicates`.
+        """Return pairs of near-duplicate documents; see `dcme_w2v.search.duplicates`.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Search(Shown):
         return duplicates(self._fitted(), threshold)
 
     def name(self, row: int) -> str:
-        """Return the name of a document, or its number from 1."""
+        """Return the name of a document, or its position counted from 1."""
         return self._names[row] if len(self._names) else str(row + 1)
 
     def beginning(self, row: int) -> str:
@@ -179,7 +179,7 @@ class Search(Shown):
         return self._beginnings[row]
 
     def save(self, path: PathLike) -> None:
-        """Write one file, which `load` reads."""
+        """Write the index to one file, which `load` reads."""
         index = self._fitted()
         arrays: dict[str, Array] = {}
         for name, words in zip(LISTS, (index.words, self._names, self._beginnings), strict=True):
@@ -199,7 +199,7 @@ class Search(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Search:
-        """Read a file that `save` wrote; answers are the same.
+        """Load an index that `save` wrote; search results are the same.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class Search(Shown):
 
 
 def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
-    """Yield texts, and append their beginnings to a list."""
+    """Yield texts while collecting their first characters in a list."""
     for text in texts:
         start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
         line = " ".join(start.split())
@@ -251,7 +251,7 @@ def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
 
 
 def _list_of(model: Model, name: str) -> Words:
-    """Return a list of texts from the arrays that `Search.save` made."""
+    """Restore the texts from the arrays that `Search.save` made."""
     text = model.array(f"{name}_text", "uint8", None)
     offsets = model.array(f"{name}_offsets", "int64", None)
     rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()

@@ -1,1 +1,1 @@
-"""Sentence vectors: pooled word vectors, and the folder that other programs load them from."""
+"""Sentence vectors made by pooling word vectors, and their folders for other programs."""

@@ -1,4 +1,4 @@
-"""`SentenceEncoder`: sentence vectors as a scikit-learn transformer."""
+"""`SentenceEncoder`: a scikit-learn transformer from sentences to vectors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Sentence vectors: the mean of the pooled rows of the words.
+    """Encodes each sentence as the mean of its words' pooled rows.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class SentenceEncoder(TextTransformer):
     _kind = "sentence"
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
-        """Read the vectors and make their rows; only uSIF learns from the sentences X.
+        """Read the vectors and compute the pooled rows; only uSIF depends on the sentences X.
 
         Parameters
         ----------
@@ -97,7 +97,9 @@ class SentenceEncoder(TextTransformer):
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:
-            raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
+            raise ValueError(
+                "SentenceEncoder: has no word vectors; give SentenceEncoder(path or Vectors)"
+            )
         options = options_of(self)
         self._table = SentenceTable(for_text(self.vectors, self.tokenize), options)
         self.n_features_out_ = self._table.columns

@@ -1,4 +1,4 @@
-"""Word vectors to a folder of static embeddings, with the pooling written into the rows.
+"""Writes word vectors as a folder of static embeddings, with the pooling applied to the rows.
 
 The plain mean of the rows of a text's tokens, which sentence-transformers and model2vec take, is
 then the sentence vector of ``--pooling static``.
@@ -123,7 +123,7 @@ def _card(
     pooling: str,
     manifest: Mapping[str, Any],
 ) -> str:
-    """Return the model card: a head in YAML, then Markdown."""
+    """Return the model card: a YAML header, then Markdown."""
     tags = ["sentence-transformers", "model2vec", "static-embeddings", "dcme-w2v"]
     head = {
         "library_name": "sentence-transformers",
@@ -158,5 +158,5 @@ def _card(
 
 
 def _plain(text: str) -> str:
-    """Return text in one line that can be encoded."""
+    """Convert text to one line that can be encoded as UTF-8."""
     return " ".join(text.split()).encode(errors="replace").decode()

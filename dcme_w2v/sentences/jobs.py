@@ -1,4 +1,4 @@
-"""From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
+"""Implements ``dcme-w2v encode``: from text files to files of sentence vectors."""
 
 import contextlib
 import os
@@ -47,7 +47,7 @@ def encode(
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> F32 | None:
-    r"""Write the vectors of sentences, one a line of text, in a bounded part of the memory.
+    r"""Write the vectors of sentences, one per line of text, with bounded memory.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def encode(
 
 
 def _kind_of(output: str) -> str:
-    """Return the format of an output by its suffix, or raise."""
+    """Return the format of an output by its suffix; raise an error for unknown suffixes."""
     if output == STANDARD:
         return ".tsv"
     suffix = uncompressed_name(output).suffix
@@ -127,7 +127,7 @@ def _kind_of(output: str) -> str:
 
 
 def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
-    """Join blocks that end within a line, which are parts of one long line."""
+    """Join blocks that are parts of one long line."""
     held = b""
     for block in blocks:
         held += bytes_of(block)
@@ -139,17 +139,17 @@ def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
-    """Return the lines of a block as UTF-8 without NUL, or raise."""
+    """Return the lines of a block; raise an error if they are not UTF-8 or have NUL."""
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
-        text = text[:-1]  # the last line had a line feed of its own
+        text = text[:-1]  # the last line already had a line feed
     place = f"{paths[block.file]}: byte "
     text = valid(text, encoding_errors, lambda at: f"{place}{block.offset + at}")
     return Tokenized(text) if block.is_tokenized else text
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
-    """Yield sentence vectors without their common components, by way of a temporary file."""
+    """Yield sentence vectors without their common components, using a temporary file."""
     products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
     with contextlib.closing(spool):
         for part in parts:
@@ -166,7 +166,7 @@ def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
 
 @contextlib.contextmanager
 def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], object]]:
-    """Open the output for an atomic write, and give the function that writes rows."""
+    """Open the output for an atomic write, and provide a function that writes rows."""
     if kind == ".npz":
         with writing_rows(output, columns) as writer:
             yield lambda rows: writer.add(csr_matrix(rows), [()] * len(rows))
@@ -178,7 +178,9 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        file.write(npy_header(np.dtype("<f4"), (0, columns)))  # rows are counted until the end
+        file.write(
+            npy_header(np.dtype("<f4"), (0, columns))
+        )  # placeholder, as the number of rows is known only at the end
 
         def write(rows: F32) -> None:
             nonlocal count

@@ -1,4 +1,4 @@
-"""Pooling: from word vectors to rows whose mean over a sentence is the vector of the sentence.
+"""Computes pooled rows: a sentence's vector is the mean of the rows of its words.
 
 ``static`` is whitening, rows of unit length, each drawn towards the row of its longest known
 beginning (of kings: king), then SIF weights (Arora et al. 2017) times the square root of the idf.
@@ -23,15 +23,15 @@ from dcme_w2v.words.vectors import counts_by_order
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
-BEGINNING = 2  # weight of a row's projection on the row of its beginning
-PIECE = 0.3  # length of the row of a character, where an unseen word has 1
+BEGINNING = 2  # weight of a row's projection on the row of its prefix
+PIECE = 0.3  # length of the row of a character; an unseen word has length 1
 SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
-_BLOCK = 1 << 14  # rows at a time in double precision
+_BLOCK = 1 << 14  # rows processed at a time in double precision
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """How the vector of a word becomes its row.
+    """The transformation from word vectors to pooled rows.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Pooling:
         counts: I64 | None,
         dim: int | None = None,
     ) -> Pooling:
-        """Find the pooling of a vocabulary.
+        """Compute the pooling for a vocabulary.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Pooling:
         if kind == "mean":
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():
-            raise UsageError(f"--pooling={kind}: there are no vectors, or NaN in them; give others")
+            raise UsageError(f"--pooling={kind}: the vectors are empty or contain NaN; give others")
         if counts is None:
             warn(
                 "the vectors come without the counts of the words, which are taken to be in the "
@@ -100,7 +100,7 @@ class Pooling:
         return cls(mean, axes, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
     def rows(self, vectors: F32, beginnings: I64 | None = None) -> F32:
-        """Return the rows of the words of the vocabulary, shape (n, k).
+        """Return the pooled rows of the vocabulary, shape (n, k).
 
         Parameters
         ----------
@@ -123,14 +123,14 @@ class Pooling:
         return rows
 
     def piece_rows(self, count: int, columns: int) -> F32:
-        """Return rows for pieces of words, which have no vectors: random directions."""
+        """Return random unit directions as rows for word pieces, which have no vectors."""
         # The stream of RandomState does not change between versions of numpy.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
 
     def unseen_rows(self, vectors: F32) -> F32:
-        """Return the rows of vectors of words that are not in the vocabulary."""
+        """Return pooled rows for vectors of out-of-vocabulary words."""
         with one_blas_thread():
             return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
@@ -142,7 +142,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Add to unit rows their positive projections on the rows of their beginnings, in place."""
+    """Add to unit rows their positive projections on the rows of their prefixes, in place."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
@@ -158,7 +158,7 @@ def _usif_a(p: F64) -> float:
 
 
 def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
-    """Return mean and axes after which the covariance is 1 where a word counts by its share.
+    """Return the mean and axes that whiten the vectors, weighted by word frequency.
 
     The axes are in descending order of the variance along them; without variance they are 0.
     """
@@ -179,7 +179,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
 
 @dataclass(frozen=True)
 class Components:
-    """Directions that the sentences of a set share, and how much of each is removed.
+    """Common directions of a set of sentences, and how much of each is removed.
 
     Attributes
     ----------
@@ -194,13 +194,13 @@ class Components:
 
     @classmethod
     def of(cls, sentences: F32) -> Components:
-        """Find the components of sentence vectors."""
+        """Compute the components of sentence vectors."""
         with one_blas_thread():
             return cls.of_products(sentences.T.astype(np.float64) @ sentences)
 
     @classmethod
     def of_products(cls, products: F64) -> Components:
-        """Find the components from the sum of x xT over the sentence vectors x, shape (d, d)."""
+        """Compute the components from the matrix XᵀX of the sentence vectors X, shape (d, d)."""
         with one_blas_thread():
             values, axes = np.linalg.eigh(products)
         most = USIF_COMPONENTS
@@ -209,6 +209,6 @@ class Components:
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
     def removed_from(self, sentences: F32) -> F32:
-        """Return the sentence vectors without their weighted projections on the components."""
+        """Return sentence vectors minus their weighted projections on the components."""
         with one_blas_thread():
             return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

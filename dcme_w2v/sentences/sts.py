@@ -1,4 +1,4 @@
-"""Evaluate sentence vectors on rated pairs of sentences, as the STS tasks of SemEval have them."""
+"""Evaluates sentence vectors on rated sentence pairs, such as the STS tasks of SemEval."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from .table import SentenceTable
 
 @dataclass(frozen=True)
 class StsSet:
-    """The correlations of one file."""
+    """The correlations for one file."""
 
     name: str
     pearson: float
@@ -75,7 +75,7 @@ def eval_sts(
     dim: int | None = None,
     tokenize: TokenizeLike = None,
 ) -> StsScore:
-    r"""Compare the cosines of sentence vectors with the ratings of people.
+    r"""Correlate cosines of sentence vectors with human ratings.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def eval_sts(
 
 
 def _read(path: str) -> tuple[F64, list[bytes], int]:
-    """Return the scores, the sentences of all pairs one behind the other, and the skipped lines."""
+    """Return the scores, the sentences of all pairs, and the number of skipped lines."""
     scores, sentences, skipped = [], [], 0
     for _, line in read_lines(path):
         score, *texts = line.rstrip(b"\r\n").split(b"\t")
@@ -137,7 +137,7 @@ def _read(path: str) -> tuple[F64, list[bytes], int]:
             skipped += 1
     if len(scores) < 2 or len(set(scores)) < 2:
         raise FormatError(
-            f"{path}: has no two pairs of different scores; give lines of a score and two "
+            f"{path}: contains no two pairs with different scores; give lines of a score and two "
             "sentences, separated by tabs"
         )
     return np.array(scores), sentences, skipped

@@ -1,4 +1,4 @@
-"""Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks."""
+"""Encodes sentences as vectors with a table of pooled rows, block by block."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """The tokenizer of a tokenizer.json, by Hugging Face's tokenizers."""
+    """The tokenizer in a tokenizer.json, run by Hugging Face's library tokenizers."""
 
     is_whitespace = False
 
@@ -60,7 +60,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Raise `FormatError` for a file that tokenizers does not take; its panics are no Exception."""
+    """Raise `FormatError` for a file that tokenizers rejects; its panics are not Exceptions."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -72,7 +72,7 @@ def _refused(path: str) -> Iterator[None]:
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
-    """Return the first words and their rows; where rows are whitened, pieces follow."""
+    """Return the first words and their rows; if rows are whitened, word pieces follow."""
     words = vectors.words[:limit]
     if pooling.axes is None:
         return words, pooling.rows(vectors.vectors)[:limit], None
@@ -88,7 +88,7 @@ def pooled_rows(
 
 
 class SentenceTable:
-    """Encodes sentences by the rows of their words.
+    """Encodes sentences with the pooled rows of their words.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class SentenceTable:
         self._numbering = Numbering(words, tokenizer=self.tokenizer)
 
     def encode(self, blocks: Iterable[Text], threads: int | None = None) -> Iterator[F32]:
-        """Encode blocks of lines, each line with its line feed.
+        """Encode blocks of lines that all end in a line feed.
 
         Yields
         ------
@@ -137,7 +137,7 @@ class SentenceTable:
         yield from ordered_map(self._pooled, batches, threads)
 
     def scaled(self, rows: F32) -> F32:
-        """Return finished sentence vectors, of unit length if the options or the folder say so."""
+        """Scale sentence vectors to unit length if the options or the folder say so."""
         return unit_vectors(rows) if self._is_unit else rows
 
     @property
@@ -155,7 +155,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
+        """Return the IDs of words and pieces, and the rows of unseen words from their subwords."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)
@@ -181,7 +181,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return the mean of the rows of the known words of each line."""
+        """Return the mean row of the known words in each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)
@@ -196,7 +196,7 @@ class SentenceTable:
 
 
 def blocks_of(sentences: Iterable[Sentence | Text]) -> Iterator[Text]:
-    """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
+    """Yield sentences as lines in blocks; line ends inside a text become spaces."""
     return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
 
 

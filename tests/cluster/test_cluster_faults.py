@@ -318,7 +318,7 @@ def test_a_killed_scheduler_is_one_line_that_names_resume(processes, tmp_path):
         err = running.communicate(timeout=PATIENCE)[1]
     lines = [line for line in err.splitlines() if not line.startswith("round ")]
     assert running.returncode == 1 and len(lines) == 1, err
-    assert "the scheduler of the cluster is lost" in lines[0]
+    assert "the cluster's scheduler does not answer" in lines[0]
     assert lines[0].endswith(", resume with --resume state")
 
 
