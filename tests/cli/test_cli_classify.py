@@ -280,9 +280,9 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
 
 @pytest.mark.parametrize("rest, message", [
     ("m", "give a label, a text, or both"), ("m tool", "did you mean tools?"),
-    ("v --text saw", "--text: the model does not classify texts"),
-    ("t --text saw", "--text: the model does not classify texts"),
-    ("o --text saw", "--text: the model has no weights of words for labels"),
+    ("v --text saw", "the model does not classify texts"),
+    ("t --text saw", "the model does not classify texts"),
+    ("o --text saw", "the model has no weights of words for labels"),
 ])  # fmt: skip
 def test_what_cannot_be_explained_is_an_error(model, cli, rest, message):
     write("x 0:1\ny 1:1\n" * 5, "x.svm")
