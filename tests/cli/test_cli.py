@@ -238,7 +238,7 @@ ERRORS = [
     ("latent fit plain --output o --quiet",
      "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
     ("latent fit d.txt --output o --choose 2,3", "--choose: requires held-out documents"),
-    ("latent fit d.txt --output o --choose 2 --latent 2 --holdout 0.2", "is not supported with --latent"),
+    ("latent fit d.txt --output o --choose 2 --latent 2 --holdout 0.2", "with --latent"),
     ("latent fit d.txt --output o --unsupervised --latent 2 --holdout 0.2", "no labels to measure"),
     ("latent fit empty --output o --unsupervised --latent 2 --quiet", "no words"),
     ("latent fit d.txt --output k", "is not a model of kind latent"),
