@@ -125,7 +125,7 @@ def test_models_of_other_kinds_are_refused(cli):
     Path("x.svm").write_text("x 0:1 2:0.5\ny 1:1 2:.25\n" * 10)
     for line in ("t --by token", "x.svm"):
         cli(f"classify train {line} -o m --quiet")
-        with pytest.raises(UsageError, match="m: does not classify texts"):
+        with pytest.raises(UsageError, match="m: this model does not classify texts"):
             TextClassifier.load("m")
         Path("m").unlink()
 
