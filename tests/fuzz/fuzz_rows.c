@@ -45,8 +45,7 @@ static void read(const dcme_block *block, int64_t count, int binary, int keep, i
         (binary ? dcme_read_binary : dcme_read_text)(block, count, &rows);
         FUZZ_REQUIRE(rows.count <= count && offsets[rows.count] <= block->size);
         dcme_check_words(text, offsets, rows.count, faults);
-        FUZZ_REQUIRE(dcme_find_duplicates(text, offsets, rows.count, 1, faults, NULL) ==
-                     DCME_OK);
+        FUZZ_REQUIRE(dcme_find_duplicates(text, offsets, rows.count, 1, faults, NULL) == DCME_OK);
     }
     free(matrix), free(text), free(offsets);
 }

@@ -256,4 +256,4 @@ def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, cli):
     assert (score.sets[0].pairs, score.skipped_lines) == (3, 1)
     assert cli.json("eval sts v.safetensors sts.tsv --pooling mean")["pearson"] == score.pearson
     Path("sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
-    assert "two pairs of different scores" in cli.error("eval sts v.safetensors sts.tsv")
+    assert "two pairs with different scores" in cli.error("eval sts v.safetensors sts.tsv")

@@ -51,7 +51,7 @@ def test_vectors_of_raw_text_are_those_of_prepared_text_and_keep_the_rule(traine
     assert loaded[:5].tokenizer.options == loaded.tokenizer.options
 
 
-@pytest.mark.parametrize("name", ["v.bin", "v.txt", "other.npy"])
+@pytest.mark.parametrize("name", ["v.bin", "v.txt"])
 def test_converted_vectors_keep_the_rule(trained, cli, name):
     cli(f"convert v.safetensors {name} --reduce 2")
     assert dw.Vectors.load(name).tokenizer.options.tokenize == "words"

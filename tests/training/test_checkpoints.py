@@ -119,7 +119,7 @@ def test_a_changed_byte_is_found(kept, name):
     array = read_artifact(path)[1][name].copy()
     array.reshape(-1).view(np.uint8)[9] ^= 255
     edit(path, {name: array})
-    with pytest.raises(FormatError, match="is corrupt: its checksum differs; remove it"):
+    with pytest.raises(FormatError, match="is corrupt, since its checksum differs; remove it"):
         Checkpoint.load(path)
 
 

@@ -90,7 +90,7 @@ def test_the_command_prints_what_the_function_returns(vectors, here, cli):
     [
         ("compare a.txt", "1 files; give two"),
         ("compare a.txt a.txt a.txt", "3 files; give two"),
-        ("compare a.txt b.txt", "vectors of 2 and 3 dimensions"),
+        ("compare a.txt b.txt", "different numbers of dimensions (2 and 3)"),
         ("compare a.txt a.txt", "0 words occur 100 times in both texts"),
         ("compare a.txt c.txt --min-count 1", "0 words occur 1 times in both texts"),
         ("compare a.txt missing.txt", "missing.txt"),

@@ -164,8 +164,8 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
     "wrong, error, message",
     [
         ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
-        ("a b\nc d", UsageError, "is text, no file"),
-        ("a b c d " * 100, UsageError, "is text, no file"),
+        ("a b\nc d", UsageError, "is text, not a file"),
+        ("a b c d " * 100, UsageError, "is text, not a file"),
         (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
         (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),

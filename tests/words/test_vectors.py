@@ -194,7 +194,7 @@ def test_inconsistent_arguments_are_errors(arguments, message):
         (lambda v: v.load(v), TypeError, "must be a path, not Vectors; vectors of gensim"),
         (lambda v: v.save("v.txt", write_header=False), TypeError, "use header"),
         (lambda v: v.save("v", format="glove"), ValueError, "format=glove: must be one of text"),
-        (lambda v: v.save("v.npy.gz"), ValueError, "vectors are not written as .npy"),
+        (lambda v: v.save("v.npy.gz"), ValueError, "vectors cannot be written as .npy"),
         (lambda v: v.load("v.safetensors", limit=-1), ValueError, "limit=-1: must be at least 0"),
         (lambda v: v.most_similar([("king", 0.5)]), ValueError, "a weighted sum is a vector"),
         (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),

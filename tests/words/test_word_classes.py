@@ -34,5 +34,5 @@ def test_words_of_similar_direction_are_one_class(cli):
 def test_vectors_that_are_zero_or_equal_have_a_class():
     found = classes(np.zeros((4, 3), dtype=np.float32), 2)
     assert len(found) == 4 and found[0] == 0
-    with pytest.raises(FormatError, match="the vector of word 2 has a number that is NaN"):
+    with pytest.raises(FormatError, match="the vector of word 2 contains NaN"):
         classes(np.array([[1], [np.nan]], dtype=np.float32), 1)
