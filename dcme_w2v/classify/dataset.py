@@ -285,10 +285,7 @@ def read(
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(
-            f"--labels={labels}: is only supported for .npz files, as text contains its labels; "
-            "omit it"
-        )
+        raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
     held, kept, is_first = list[Document](), Labels(), list[bool]()
     found, without, texts = Doubts(docs[0]), 0, _Texts(keep)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, min_open=True),
 )
 @flag("--vectors VECTORS", "word vectors whose cosines are added to the scores", path=READS)
-@output_option("INDEX", "write the index to this file, which later takes the place of DOCS",
+@output_option("MODEL", "write the index to this file, which later takes the place of DOCS",
                required=False)  # fmt: skip
 @options_of(SearchOptions)
 @options_of(VocabularyOptions, only=["encoding_errors"])
@@ -87,7 +87,7 @@ def search(
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError("DOCS is standard input; give --query")
     options = collect(SearchOptions, values)
-    found = _loaded(docs, options, vectors, encoding_errors, quiet)
+    found = _loaded(docs, options, vectors, output, encoding_errors, quiet)
     if output:
         found.save(output)
     if duplicates:
@@ -110,14 +110,17 @@ def _loaded(
     docs: tuple[Any, ...],
     options: SearchOptions,
     vectors: str | None,
+    output: str | None,
     encoding_errors: str,
     quiet: bool,
 ) -> Search:
     """Return a saved index, or that of documents."""
-    from dcme_w2v.formats.artifact import kind_of_artifact
+    from dcme_w2v.formats.artifact import check_model_target, kind_of_artifact
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.search.searcher import KIND, Search
 
+    if output:
+        check_model_target(output, KIND)
     if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
         if vectors or options != SearchOptions():
             raise UsageError(f"{docs[0]}: is an index with its options; omit these")

@@ -64,7 +64,7 @@ def test_too_many_documents_for_the_sums():
     rows, log_p = rows_and_probabilities()
     sums = counted(rows, log_p)
     sums.counts *= MAX_COUNT // int(sums.counts.max())
-    with pytest.raises(UsageError, match="too many"):
+    with pytest.raises(UsageError, match="too large"):
         sums.add(rows, log_p)
 
 

@@ -221,7 +221,7 @@ def test_wrong_parameters():
         ({"features": "x"}, TEXTS, "features=x: must be one of"),
         ({"threads": -1}, TEXTS, "threads=-1: must be at least 1"),
         ({"threads": float("nan")}, TEXTS, "threads=nan: must be an integer"),
-        ({"vectors": None}, TEXTS, "needs word vectors"),
+        ({"vectors": None}, TEXTS, "has no word vectors"),
         ({}, "w1 w2", "not one document"),
         ({}, ["w1", 2], "document 1: 2 is neither"),
     ):
