@@ -101,7 +101,7 @@ class Job:
         Returns the held-out documents under a setting; they are measured after every epoch, and
         with `patience` choose the epoch.
     begin : callable, optional
-        Is told the setting and the options before the training.
+        Receives the setting and the options before the training starts.
     partial : callable, optional
         Saves the result so far after a signal, and returns a message.
     checkpoints, folder, found

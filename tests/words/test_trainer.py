@@ -204,15 +204,16 @@ ONE, MANY = lines([500]), corpus(tokens=20_000)  # shards: two threads take one,
 def test_what_threads_defer_or_add_to_copies_of_rows_is_not_lost(objective, text, most):
     # a rate so low that steps do not affect each other, and constant centers
     given = {"objective": objective, "lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
-    tables = []
-    for threads in (1, 2):
-        options = options_of(
-            given, epochs=50_000 // len(text[0]), window_mode="fixed", sample=0.0, threads=threads
-        )
-        tables.append(trained(text, options).output)
-    rows, lost = (np.abs(one).max(axis=1) for one in (tables[0], tables[1] - tables[0]))
-    # a thread that the system suspends may overwrite the one row that it holds
-    assert (lost > most * rows).sum() <= (2 if text is MANY else 0)
+    given |= {"epochs": 50_000 // len(text[0]), "window_mode": "fixed", "sample": 0.0}
+
+    def output(threads):
+        return trained(text, options_of(given, threads=threads)).output
+
+    one = output(1)
+    # A thread that the system suspends may overwrite the row that it holds, but not the same row in
+    # each of three trainings; what the program loses, it loses in all of them.
+    lost = np.min([np.abs(output(2) - one).max(axis=1) for _ in range(3)], axis=0)
+    assert (lost <= most * np.abs(one).max(axis=1)).all()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="x86 Linux")
