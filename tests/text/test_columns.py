@@ -545,15 +545,18 @@ WAYS = {  # of the same labels
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "tsv", "txt", "svm"])
-@pytest.mark.parametrize("way", WAYS)
+LINES = {"tsv": "{}\ta b", "txt": "__label__{} a b", "svm": "{} 1:2"}
+
+
+@pytest.mark.parametrize(
+    ("form", "way"),
+    [(form, way) for form in ("jsonl", "csv", "parquet") for way in WAYS]
+    + [(form, way) for form in LINES for way in WAYS if "list" not in way],
+)
 def test_an_integer_is_one_label_however_it_is_written(here, form, way):
     path, labels = f"d.{form}", WAYS[way]
-    if form in ("tsv", "txt", "svm"):
-        if "list" in way:
-            pytest.skip("no lists there")
-        line = {"tsv": "{}\ta b", "txt": "__label__{} a b", "svm": "{} 1:2"}[form]
-        Path(path).write_text("\n".join(line.format(one) for one in labels))
+    if form in LINES:
+        Path(path).write_text("\n".join(LINES[form].format(one) for one in labels))
         found = read_svmlight(path)[1] if form == "svm" else labels_in(path)
     else:
         rows = [{"t": "a b", "y": one} for one in labels]
