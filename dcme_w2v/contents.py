@@ -11,6 +11,7 @@ from typing import Any
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.artifact import (
+    OF_CLASSES,
     command_of,
     kind_of_artifact,
     load_artifact,
@@ -39,10 +40,11 @@ def load(path: PathLike) -> Any:
     Returns
     -------
     Vectors or model
-        `Vectors` for word vectors and for both tables. A model of ``classify``, ``fuse`` and
-        ``latent`` has ``predict(texts)``, ``predict_top(texts, topn)`` with probabilities,
-        ``explain(label)`` and ``classes``; one of ``scdv`` has ``transform(texts)``, which takes
-        UTF-8 and yields some rows at a time; `Search` for an index of ``search``.
+        `Vectors` for word vectors and for both tables, `TextClassifier` for a model of ``classify``
+        that takes texts, `Search` for an index of ``search``. Other models that predict classes
+        have the same methods: ``predict(texts)``, ``predict_top(texts, topn)`` with probabilities,
+        ``explain(label)`` and ``classes_``. A model of ``scdv`` has ``transform(texts)``, which
+        takes UTF-8 and yields some rows at a time.
 
     Raises
     ------
@@ -56,9 +58,15 @@ def load(path: PathLike) -> Any:
     >>> dw.load("v.txt")
     Vectors(2 words, 2 dimensions)
     """
-    return (
-        Vectors.load(path) if kind_of_artifact(path) in (None, CHECKPOINT) else load_artifact(path)
-    )
+    kind = kind_of_artifact(path)
+    if kind in (None, CHECKPOINT):
+        return Vectors.load(path)
+    model = load_artifact(path)
+    if kind not in OF_CLASSES or not model.is_of_texts:
+        return model
+    from dcme_w2v.classify.text_classifier import TextClassifier
+
+    return TextClassifier.of(model)
 
 
 def info(path: PathLike) -> Facts:

@@ -207,10 +207,22 @@ class Predictor(Shown, ABC):
             return check_rows(texts)
         return self.rows(list(as_texts(texts)))
 
-    def predict(self, texts: Iterable[Any], *, min_probability: float | None = None) -> list[Any]:
-        """Return the most probable class of each text.
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether the model classifies texts, not vectors or tokens."""
+        return self.text is not None and not self.text.is_by_token
 
-        Of a model of several labels a list: the classes whose probability is at least `threshold`,
+    def predict(
+        self,
+        texts: Iterable[Any],
+        *,
+        min_probability: float | None = None,
+        threads: int | None = None,
+        several: bool | None = None,
+    ) -> Any:
+        """Return the most probable class of each text, shape (texts,).
+
+        Of a model of several labels lists: the classes whose probability is at least `threshold`,
         and the most probable one.
 
         Parameters
@@ -219,11 +231,20 @@ class Predictor(Shown, ABC):
         min_probability : float, optional
             Give only classes of at least this probability, and None, or an empty list, where there
             are none.
+        threads : int, optional
+        several : bool, optional
+            Whether to return lists (default: of a model of several labels).
         """
-        found = self.predict_top(texts, 0 if self.multilabel else 1, min_probability)
-        if self.multilabel:
-            return [[name for name, _ in one] for one in found]
-        return [one[0][0] if one else None for one in found]
+        several = self.multilabel if several is None else several
+        if not several and min_probability is None:
+            batches = self.most_probable(self.rows_of(texts), 1, threads)
+            best = [np.zeros(0, dtype=np.int64)] + [numbers[:, 0] for numbers, _ in batches]
+            return array_of_labels(self.labels)[np.concatenate(best)]
+        count = 0 if self.multilabel else 1
+        found = self.predict_top(texts, count, min_probability, threads)
+        if several:
+            return [[label for label, _ in one] for one in found]
+        return np.array([one[0][0] if one else None for one in found], dtype=object)
 
     def predict_top(
         self,

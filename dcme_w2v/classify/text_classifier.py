@@ -11,6 +11,7 @@ import numpy as np
 from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import WRITES, guard
+from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
 from dcme_w2v.formats.texts import Tokenized, as_texts
 from dcme_w2v.numeric.arrays import F64
@@ -25,9 +26,8 @@ from dcme_w2v.platform import PathLike
 
 from .labeled import kind_of_labels, name_of_label
 from .mixins import ProbabilityMixin
-from .model import Predictor, load_classifier
+from .model import Predictor
 from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
-from .predict import is_by_token
 from .train import TrainJob, train
 
 Document = str | bytes | Sequence[str]
@@ -61,7 +61,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
     classes_ : ndarray, shape (classes,)
         The labels, sorted.
     model_ : Predictor
-        The model, as `dw.load` returns one from a file.
+        The model: its weights and features.
 
     Examples
     --------
@@ -154,14 +154,9 @@ class TextClassifier(ProbabilityMixin, Estimator):
             Give only labels of at least this probability, and None, or an empty list, where there
             are none.
         """
-        if not self._several and min_probability is None:
-            return super().predict(X)
-        count = 0 if self.model_.multilabel else 1
-        found = self.model_.predict_top(X, count, min_probability, self.threads)
-        answers = [[label for label, _ in one] for one in found]
-        if self._several:
-            return answers
-        return np.array([one[0] if one else None for one in answers], dtype=object)
+        return self.model_.predict(
+            X, min_probability=min_probability, threads=self.threads, several=self._several
+        )
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
         """Return the features of a text that favor a label over the second best one.
@@ -192,7 +187,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
 
     @classmethod
     def load(cls, path: PathLike) -> TextClassifier:
-        """Load a classifier from a file, as written by ``dcme-w2v classify train``.
+        """Load a classifier from a file, as `dw.load` does.
 
         Raises
         ------
@@ -201,9 +196,14 @@ class TextClassifier(ProbabilityMixin, Estimator):
         FormatError
             It is no classifier, or is corrupt.
         """
-        model = load_classifier(path)
-        if model.text is None or is_by_token(model):
+        model = load_artifact(path, OF_CLASSES)
+        if not model.is_of_texts:
             raise UsageError(f"{path}: this model does not classify texts; use dw.load")
+        return cls.of(model)
+
+    @classmethod
+    def of(cls, model: Predictor) -> TextClassifier:
+        """Return the classifier that consists of a trained model, with its parameters."""
         self = cls(**_parameters_of(model))
         self._several = model.multilabel
         self._take(model)

@@ -236,7 +236,7 @@ def test_labels_below_a_probability_are_not_given(model, cli):
     estimator = dw.TextClassifier.load("m")
     answers = [one or "" for one in estimator.predict(texts, min_probability=least - 1e-6)]
     assert answers == [row[0] for row in given[:3]]
-    assert dw.load("m").predict(texts, min_probability=1) == [None] * 3
+    assert dw.load("m").predict(texts, min_probability=1).tolist() == [None] * 3
     for command in ("test", "predict"):
         error = cli.error(f"classify {command} m t.tsv --min-probability 1.5")
         assert error == "error: --min-probability 1.5: must be from 0 to 1\n"

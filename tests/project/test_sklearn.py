@@ -108,6 +108,9 @@ class ClassesOfNumbers(OfNumbers, TextClassifier):
         check_classification_targets(y)
         return super().fit(self._texts(X), y)
 
+    def predict(self, X):
+        return super().predict(self._checked(X))
+
     def predict_log_proba(self, X):
         return super().predict_log_proba(self._checked(X))
 
