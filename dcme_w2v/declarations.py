@@ -71,6 +71,10 @@ class Declaration:
         Values that never conflict, besides None, False and the default.
     check : callable, optional
         Raises `UsageError` if a value is not valid for a reason that is not declared above.
+    presets : mapping of str to mapping, optional
+        The values that each choice gives to other options; see `with_preset`.
+    adapted : callable, optional
+        Returns a preset's values without those that the given options rule out.
     """
 
     name: str
@@ -94,6 +98,8 @@ class Declaration:
     strict: bool = False
     neutral: tuple[Any, ...] = ()
     check: Callable[[Any], object] | None = None
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    adapted: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -209,6 +215,17 @@ class Checked:
         """Create options from a mapping; the error for an unknown name suggests a known one."""
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
+
+
+def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given options, completed by the values of the preset that they name, if any.
+
+    An invalid preset is left to the check of its choices, whose error lists the valid ones.
+    """
+    for item in items:
+        if (values := item.presets.get(given.get(item.name, ""))) is not None:
+            return {**(item.adapted(values, given) if item.adapted else values), **given}
+    return dict(given)
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
@@ -359,6 +376,11 @@ _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or 
 
 
 # ---- options that several commands have ----
+
+
+def preset_option(help: str, presets: Mapping[str, Mapping[str, Any]], **declaration: Any) -> Any:
+    """Declare a preset: the name of values for other options, which explicit options override."""
+    return option(None, help, choices=tuple(presets), presets=presets, group="Model", **declaration)
 
 
 def threads_option(**declaration: Any) -> Any:

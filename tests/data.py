@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, save_npz
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.options import PAPER, ScdvOptions
 
 # ---- texts ----
 
@@ -104,7 +104,7 @@ def word_vectors(dim=7, seed=1):
 
 # ---- documents ----
 
-SMALL_SCDV = ScdvOptions(clusters=5, iterations=20, preset="paper")
+SMALL_SCDV = ScdvOptions(clusters=5, iterations=20, **PAPER)
 
 
 def make_texts(count=80, seed=2):

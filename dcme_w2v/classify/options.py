@@ -1,6 +1,6 @@
 """Option declarations for classification; see `dcme_w2v.declarations`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from dcme_w2v.declarations import (
     filled_rates,
     flag_of,
     option,
+    preset_option,
     seed_option,
     threads_option,
 )
@@ -165,6 +166,30 @@ _OF_DCME: dict[str, Any] = {
 }
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "dcme-2017": {
+        "features": 30_000,
+        "ngrams": 1,
+        "lead": 0,
+        "lead_ngrams": 1,
+        "subwords": NO_SUBWORDS,
+        "objective": "dcme",
+        "dcme_update": "paper",
+        "epochs": 20,
+        "lr": 4.0,
+    }
+}
+
+
+def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a preset's values; learning rates of other algorithms have their own defaults."""
+    others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
+    if all(given.get(name) not in values for name, values in others.items()):
+        return preset
+    own = {"dcme_update", "lr"}
+    return {name: value for name, value in preset.items() if name not in own}
+
+
 @dataclass(frozen=True)
 class ClassifyOptions(Checked):
     """Options for training a classifier; `dcme_classify_options` of the C core has many of them."""
@@ -270,6 +295,12 @@ class ClassifyOptions(Checked):
         "stop when an iteration reduces the loss by less than this fraction (lbfgs)",
         minimum=0.0,
         only={"solver": ("lbfgs",)},
+        advanced=True,
+    )
+    preset: str | None = preset_option(
+        "settings of Algorithm 1 of the DCME paper, for many classes",
+        PRESETS,
+        adapted=_adapted,
         advanced=True,
     )
     threads: int | None = threads_option()

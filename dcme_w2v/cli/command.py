@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, flag_of
+from dcme_w2v.declarations import check_conflicts, flag_of, options_in, with_preset
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
@@ -111,7 +111,7 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check paths, warn about options that have no effect, then run the command."""
+        """Check paths, apply a preset, warn of options without effect, then run the command."""
         if ctx.obj is not None:
             ctx.obj()
         values = ctx.params
@@ -133,7 +133,10 @@ class Command(click.Command):
         if self._warns:
             found = dict.fromkeys(getattr(one, "declared", None) for one in self.params)
             declared = [one for one in found if one is not None]
-            check_conflicts(declared, values, given_options(ctx))
+            given = {name: values[name] for name in given_options(ctx)}
+            preset = with_preset([item for one in declared for item in options_in(one)], given)
+            values.update({name: one for name, one in preset.items() if name in values})
+            check_conflicts(declared, values, given)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -23,7 +23,6 @@ import cryptography  # noqa: F401 - the connections to local workers are encrypt
 import dask
 import distributed
 import numpy as np
-from dask.sizeof import sizeof
 from distributed.scheduler import KilledWorker
 
 from dcme_w2v import __version__
@@ -70,7 +69,7 @@ class DaskExecutor(Executor):
         super().__init__(reporter)
         self._client = client
         self._known: set[str] = set()
-        self._lost, self._bytes_given, self._looked = 0, 0, 0.0
+        self._lost, self._looked = 0, 0.0
         self._seen: dict[
             str, tuple[float, float]
         ] = {}  # the last heartbeat of each worker, and its arrival time
@@ -86,7 +85,6 @@ class DaskExecutor(Executor):
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
         """Submit a task."""
-        self._bytes_given += sizeof(list(args))
         pinned: dict[str, Any] = {}
         if number is not None and self._known:
             worker = sorted(self._known)[number % len(self._known)]
@@ -117,7 +115,7 @@ class DaskExecutor(Executor):
     def figures(self) -> dict[str, int]:
         """Return `workers`, `lost_workers` and `bytes_sent`."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
-        total = sum(sent.values()) + self._bytes_given
+        total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
 
     def check_versions(self) -> None:

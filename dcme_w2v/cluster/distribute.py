@@ -106,7 +106,8 @@ class Distributed:
     Attributes
     ----------
     record : dict
-        After training: the method, `shards`, and the figures of the executor.
+        After training: the method, `shards`, the figures of the executor, and `document_bytes`,
+        how many of the bytes sent were documents.
     """
 
     def __init__(self, distribute: DistributeOptions) -> None:
@@ -150,8 +151,14 @@ class Distributed:
                 executor.watch = check_signals
                 shards = _dealt(executor, task, self._distribute.shards or max(1, executor.workers))
                 method = self._distribute.distribute
+                documents = executor.figures()["bytes_sent"]
                 _Work(executor, task, shards).train(method, end)
-                self.record = {"distribute": method, "shards": len(shards), **executor.figures()}
+                self.record = {
+                    "distribute": method,
+                    "shards": len(shards),
+                    "document_bytes": documents,
+                    **executor.report(documents),
+                }
 
             task.iterate(run)
 

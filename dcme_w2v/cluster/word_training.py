@@ -262,7 +262,7 @@ class ClusterRun(run.WordsRun):
 
     def final_figures(self) -> dict[str, Any]:
         """Return the figures of the cluster."""
-        return {"cluster": {**self._own, **self._executor.figures()}}
+        return {"cluster": {**self._own, **self._executor.report()}}
 
     def save_partial(self) -> str | None:
         """Save the vectors of the last round beside the outputs, except streams."""

@@ -88,7 +88,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     documents do not show the best model for them, and the model of the options is taken.
     """
     options = data.options
-    given = "tied" if options.is_paper else str(options.final)
+    given = str(options.final)
     if options.choose is False:
         return {given: 1.0}, {}
     area, count = separability(data, data.unlabeled.decisions(data.supervised())[0])

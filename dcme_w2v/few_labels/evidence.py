@@ -118,7 +118,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
     CorpusError
         No feature has any impact.
     """
-    pairs = pairs_of(statistics, "paper" if options.is_paper else str(options.impact))
+    pairs = pairs_of(statistics, str(options.impact))
     if options.is_paper:
         levels, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
     else:

@@ -150,8 +150,8 @@ class Fitted:
     weights : Weights
         The model in the form of the classifiers.
     final : str
-        "distill", "tied" (the levels alone), "beside", "supervised" (the classifier of `classify
-        train`), "self-training", or "sum" of the scores of all but "tied".
+        "distill", "levels" (the levels alone), "beside", "supervised" (the classifier of `classify
+        train`), "self-training", or "sum" of the scores of all but "levels".
     evidence : Evidence or None
         The levels; with "distill" and "sum", the levels of the teacher.
     tied : Tied or None
@@ -217,8 +217,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
             "labeled ones: all impacts are 0; give other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
-    supervised = options.is_paper or options.initial == "supervised"
-    if len(few) and (supervised or options.choose):
+    if len(few) and (options.initial == "supervised" or options.choose):
         shown = ", ".join(str(names[c]) if names else str(c) for c in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         return [
@@ -232,11 +231,11 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
     """Fit the final model that the options select, or all models; see `Fitted.final`."""
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
-    final = "tied" if options.is_paper else str(options.final)
+    final = str(options.final)
     if options.initial == "self-training":
         trained = _self_trained(data, weights, reporter)
         found["self-training"] = Fitted(trained, "self-training")
-        sums = _statistics(data, Fitted(trained, "tied"), "round 1", reporter)
+        sums = _statistics(data, Fitted(trained, "levels"), "round 1", reporter)
         last = fit_rounds(data, sums, reporter)
     else:
         last = fit_out_of_fold(data, weights, final == "beside", reporter)
@@ -300,7 +299,7 @@ def fit_out_of_fold(
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
     for one in own.values():  # the sums require probabilities
         one.table *= np.float32(factor)
-    models = {fold: Fitted(one, "tied") for fold, one in own.items()}
+    models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)
     rounds, sums = [], list[Statistics]()
     for number in range(options.rounds or 1):
@@ -362,7 +361,7 @@ def _fused(
     data: TrainingRows, evidence: Evidence, tied: Tied, base: Weights | None = None
 ) -> Fitted:
     """Convert levels and their weights to a linear model."""
-    final = "tied" if base is None else "beside"
+    final = "levels" if base is None else "beside"
     weights = linear(evidence, tied, base)
     return Fitted(weights, final, evidence, tied, data.options.is_paper)
 

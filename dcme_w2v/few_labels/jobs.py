@@ -83,7 +83,7 @@ def fit_files(
         is_open &= features.subwords is None and features.ngrams is None
         everything = read_documents(
             job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
-            keep=KEPT_BYTES if is_open and options.choose is not False else 0,
+            keep=KEPT_BYTES if is_open and (options.choose is not False or options.preset) else 0,
         )  # fmt: skip
         read, _ = everything.by_label()
         classes, numbers, rows = _numbered(job, read, text)

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dcme_w2v.classify.options import MAX_LEVELS
-from dcme_w2v.declarations import Checked, filled, option, seed_option, threads_of, threads_option
+from dcme_w2v.declarations import (
+    Checked,
+    filled,
+    option,
+    preset_option,
+    seed_option,
+    threads_of,
+    threads_option,
+)
 from dcme_w2v.errors import UsageError
 
 ROUNDS = 3
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "impact": "paper",
+        "initial": "supervised",
+        "final": "levels",
+        "choose": False,
+    }
+}
 ONE_MODEL = ("initial", "rounds", "final")  # options that select a single model
 
 
@@ -21,9 +38,9 @@ class FusedOptions(Checked):
     levels: int = option(8, "number of weight levels", minimum=1, maximum=MAX_LEVELS)
     impact: str | None = option(
         None,
-        "impact measure for features: log-odds (log), or probability difference (centered) "
+        "impact of features: log-odds, difference of probabilities (centered), or the paper's "
         "(default: log)",
-        choices=("log", "centered"),
+        choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
@@ -35,16 +52,16 @@ class FusedOptions(Checked):
     )
     rounds: int | None = option(
         None,
-        "number of passes over the unlabeled documents (default: 3; with --final beside: 1)",
+        "number of passes over the unlabeled documents (default: 3 for --final distill, else 1)",
         minimum=1,
         maximum=1000,
         advanced=True,
     )
     final: str | None = option(
         None,
-        "final model: trained on confident decisions (distill), or fused and initial scores added"
-        " (beside) (default: distill)",
-        choices=("distill", "beside"),
+        "final model: trained on confident decisions (distill), levels with initial scores "
+        "(beside), or levels alone (default: distill)",
+        choices=("distill", "beside", "levels"),
         advanced=True,
     )
     folds: int = option(
@@ -59,30 +76,18 @@ class FusedOptions(Checked):
         "combine four models by weights from cross-validation (default: unless --initial or "
         "--final is given)",
     )
-    preset: str | None = option(
-        None,
-        "follow Suzuki and Nagata 2014 exactly",
-        choices=("paper",),
-    )
+    preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
     threads: int | None = threads_option()
     seed: int = seed_option()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.preset and (self.impact or any(getattr(self, name) for name in ONE_MODEL)):
-            raise UsageError(
-                f"--preset={self.preset}: already sets impact, initial, rounds and final; omit "
-                "those options"
-            )
 
     @property
     def is_paper(self) -> bool:
         """Whether features are binary and levels are learned as in the paper."""
-        return self.preset == "paper"
+        return self.impact == "paper"
 
 
 def resolved(options: FusedOptions) -> FusedOptions:
-    """Return the options with their defaults filled in, except for `preset` and a neutral `choose`.
+    """Return the options with their defaults filled in, except for a neutral `choose`.
 
     Raises
     ------
@@ -90,24 +95,23 @@ def resolved(options: FusedOptions) -> FusedOptions:
         Options contradict each other.
     """
     threads = threads_of(options.threads)
-    if options.is_paper:
-        if options.choose:
-            raise UsageError("--preset=paper: is not supported with --choose; omit one")
-        return replace(options, choose=False, threads=threads)
     free = all(getattr(options, name) is None for name in ONE_MODEL)
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: combines several models; omit --choose, or omit --initial and --final"
+            "--choose: combines several models; omit --choose, or omit --preset, --initial and "
+            "--final"
         )
     if choose is None and free:
         choose = True
+    if options.is_paper and options.final != "levels":
+        raise UsageError("--impact=paper: requires --final=levels; give both, or --preset=paper")
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError("--final=beside: requires out-of-fold scores; give --initial=supervised")
     return filled(replace(options, choose=choose, threads=threads), {
         "impact": "log",
         "initial": "supervised" if beside else "self-training",
-        "rounds": 1 if beside else ROUNDS,
+        "rounds": ROUNDS if options.final in (None, "distill") else 1,
         "final": "distill",
     })  # fmt: skip

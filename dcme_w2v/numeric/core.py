@@ -62,6 +62,8 @@ def core_options(options: Any, declared: type | None = None) -> dict[str, float]
     """Convert resolved options to the fields of the C struct; a choice becomes its index."""
     values = {}
     for item in options_in(declared or type(options)):
+        if item.presets:
+            continue
         value = getattr(options, item.name)
         values[item.name] = item.choices.index(value) if item.choices else value
     return values

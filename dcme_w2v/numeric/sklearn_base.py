@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.declarations import described, options_in
+from dcme_w2v.declarations import Declaration, described, options_in, with_preset
 from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.hints import option_hint
 
@@ -172,7 +172,8 @@ def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
 def options_of(estimator: Any, **more: Any) -> Any:
     """Return the parameters of an estimator as the dataclass that declares them.
 
-    `more` sets options that are not parameters.
+    A preset sets the parameters that have their defaults; `more` sets options that are not
+    parameters.
 
     Raises
     ------
@@ -181,9 +182,20 @@ def options_of(estimator: Any, **more: Any) -> Any:
     """
     options, names = estimator._declared
     values = {field: getattr(estimator, name) for field, name in names.items()}
+    items = options_in(options)
+    given = {item.name: values[item.name] for item in items if _is_given(item, values)}
+    preset = with_preset(items, given)
+    values |= {field: one for field, one in preset.items() if field in values}
     if "seed" in values:
         values["seed"] = _seed_of(values["seed"])
     return options(**values, **more)
+
+
+def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
+    """Return whether a parameter differs from its default."""
+    value = values.get(item.name, item.default)
+    default = item.default
+    return type(value) is not type(default) or bool(value != default)
 
 
 def _seed_of(random_state: Any) -> int:

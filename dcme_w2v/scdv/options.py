@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, filled, option, seed_option
+from dcme_w2v.declarations import Checked, filled, option, preset_option, seed_option
 
 COVARIANCES = ("tied", "spherical")
 
 FEATURES = ("scdv", "average", "tfidf")
 MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:2]}  # for `option`'s `only`
+
+
+PLAIN: dict[str, Any] = {"term_frequency": "count", "center": False, "power": 1.0, "tfidf": 0.0}
+BETTER: dict[str, Any] = {"term_frequency": "log", "center": True, "power": 0.5, "tfidf": 2.0}
+PAPER: dict[str, Any] = {**PLAIN, "covariance": "spherical"}
 
 
 @dataclass(frozen=True)
@@ -90,19 +95,10 @@ class ScdvOptions(Checked):
         only=MIXTURE,
         advanced=True,
     )
-    preset: str | None = option(
-        None,
-        "compute document vectors exactly as Mekala et al. 2017",
-        choices=("paper",),
-    )
+    preset: str | None = preset_option("the settings of Mekala et al. 2017", {"paper": PAPER})
     seed: int = seed_option()
 
 
-PLAIN: dict[str, Any] = {"term_frequency": "count", "center": False, "power": 1.0, "tfidf": 0.0}
-BETTER: dict[str, Any] = {"term_frequency": "log", "center": True, "power": 0.5, "tfidf": 2.0}
-
-
 def resolved(options: ScdvOptions) -> ScdvOptions:
-    """Return the options with the defaults of `PLAIN` (baselines, paper's preset) or `BETTER`."""
-    defaults = BETTER if options.features == "scdv" and options.preset is None else PLAIN
-    return filled(options, defaults)
+    """Return the options with the defaults of `BETTER`, or of `PLAIN` for baselines."""
+    return filled(options, BETTER if options.features == "scdv" else PLAIN)

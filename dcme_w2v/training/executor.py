@@ -78,6 +78,14 @@ class Executor:
         self.wait(futures)
         return [self.result(one) for one in futures]
 
+    def report(self, documents: int = 0) -> dict[str, int]:
+        """Report the bytes that were sent, `documents` of them documents; return `figures`."""
+        found = self.figures()
+        if sent := found["bytes_sent"]:
+            part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
+            self.reporter.message(f"network: {sent / 1e6:,.2f} MB sent{part}", **found)
+        return found
+
     def figures(self) -> dict[str, int]:
         """Return the statistics `workers`, `lost_workers` and `bytes_sent` since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}

@@ -133,10 +133,10 @@ class Reporter:
             self._function(dataclasses.replace(self._now, epoch=_all_finite(record)))
         self._write("round" if "round" in record else "epoch", record)
 
-    def message(self, message: str) -> None:
-        """Report a one-line message."""
+    def message(self, message: str, **fields: float) -> None:
+        """Report a one-line message; the log also has its fields."""
         self._print(message)
-        self._write("message", {"message": message})
+        self._write("message", {"message": message, **fields})
 
     def close(self, error: str | None = None) -> None:
         """End the report, with the error that ended the training, if any."""

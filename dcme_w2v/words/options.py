@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, option, seed_option, threads_option
+from dcme_w2v.declarations import Checked, option, preset_option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.options import TRAINS_CONTEXT
@@ -356,14 +356,22 @@ PRESETS: dict[str, dict[str, Any]] = {
         "rates": "equal",
         "block": 16,
     },
+    "scdv-2017": {
+        "model": "skipgram",
+        "dim": 200,
+        "window": 10,
+        "min_count": 20,
+        "negative": 10,
+        "epochs": 25,
+    },
 }
 # The likelihood preset uses these where blocks are unsupported, or too slow without word order.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
-def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a preset sets, except those that the given options rule out."""
-    values = dict(PRESETS[preset])
+def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a preset's values without those that the given options rule out."""
+    values = dict(preset)
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
         given.get("subwords") is not None,
@@ -380,7 +388,8 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if "block" in values and any((*without_order, *others)):
         values.pop("block")
         values |= WITHOUT_BLOCKS
-    if preset != "word2vec" and given.get("objective", "nce") != "nce":
+    is_nce = values.get("objective") == "nce"
+    if is_nce and given.get("objective", "nce") != "nce":
         for name in (*_NCE_WITH_PRIOR, "virtual_samples"):
             values.pop(name)
     elif given.get("model") == "skipgram":
@@ -394,9 +403,8 @@ class PresetOptions(Checked):
 
     group = "Model"
 
-    preset: str | None = option(
-        None,
-        "other defaults: word2vec.c's, or tuned for similarity or for text likelihood; explicit "
-        "options override them",
-        choices=tuple(PRESETS),
+    preset: str | None = preset_option(
+        "other defaults: word2vec.c's, tuned for similarity or likelihood, or of the SCDV paper",
+        PRESETS,
+        adapted=_adapted,
     )

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcme_w2v._core.models import row_stride
-from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, values_of
+from dcme_w2v.declarations import (
+    check_conflicts,
+    filled,
+    options_in,
+    paths_in,
+    values_of,
+    with_preset,
+)
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
@@ -58,7 +65,6 @@ from .options import (
     PresetOptions,
     RoundsOptions,
     TrainOptions,
-    preset_values,
 )
 from .start import Initial, Trained, load_initial, start_from
 from .tables import combined
@@ -70,7 +76,7 @@ if TYPE_CHECKING:
 
 # Options that checkpoints and manifests record; a resumed run may not change them.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
-RECORDED = (*CHECKPOINTED, HoldoutOptions, OutputOptions)
+RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
@@ -132,9 +138,7 @@ class TrainJob(
         UsageError
             An option is not valid, or conflicts with another one.
         """
-        values = dict(given)
-        if (preset := PresetOptions(values.get("preset")).preset) is not None:
-            values = {**preset_values(preset, values), **values}
+        values = with_preset(options_in(PresetOptions), given)
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
         job = cls(corpus=tuple(corpus), text=text, **values)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import arrays_in
+from helpers import arrays_in, records
 from numpy.testing import assert_array_equal
 
 from dcme_w2v._core.models import SparseRows
@@ -84,6 +84,26 @@ def test_workers_give_the_same_bytes_as_one_process(method, learn):
     found = learn("workers", flags_of(method, 3, 2)).record["cluster"]
     assert arrays_in("alone") == arrays_in("workers")
     assert found["bytes_sent"] > 0 and found["shards"] == 3
+
+
+def test_the_bytes_on_the_network_are_those_of_the_method(docs, cli):
+    """Each iteration of `gradient` sends as much to and from each worker as `mixture` in all."""
+    pytest.importorskip("distributed")
+    sent = {}
+    for method in ("mixture", "gradient"):
+        flags = f"{SETTING} {flags_of(method, 2, 2)} --epochs 30 --log-json log"
+        cli(f"classify train {docs} --output m --threads 1 {flags}")
+        model = load_classifier("m")
+        found, epochs = model.record["cluster"], len(model.record["epochs"])
+        assert found["document_bytes"] > 4 * 300 * 10
+        sent[method] = found["bytes_sent"] - found["document_bytes"]
+        weights = 4 * model.features * len(model.classes)
+        rounds = 2 * 2 * epochs if method == "gradient" else 2
+        assert 0.9 * rounds * weights < sent[method] < 3 * rounds * weights + 20_000
+        [line] = [one for one in records("log") if "bytes_sent" in one]
+        assert line["bytes_sent"] == found["bytes_sent"] and line["message"] in cli.err
+        assert f"{found['bytes_sent'] / 1e6:,.2f} MB sent" in line["message"]
+    assert sent["gradient"] > 10 * sent["mixture"]
 
 
 @pytest.mark.parametrize("shards", [2, 7])

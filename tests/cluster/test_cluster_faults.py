@@ -33,7 +33,7 @@ class Hearing(Reporter):
         super().__init__()
         self.lines, self.lost = [], threading.Event()
 
-    def message(self, message):
+    def message(self, message, **fields):
         self.lines.append(message)
         if "is lost" in message:
             self.lost.set()

@@ -25,7 +25,7 @@ from dcme_w2v.few_labels.fit import (
 )
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
-from dcme_w2v.few_labels.options import FusedOptions, resolved
+from dcme_w2v.few_labels.options import PRESETS, FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
 from dcme_w2v.training.progress import Reporter
 
@@ -38,7 +38,7 @@ def training(rows, labels, others, options, *groups):
 
 
 CLASSES, WORDS = 4, 120
-PAPER, BESIDE = {"preset": "paper"}, {"final": "beside"}
+PAPER, BESIDE = PRESETS["paper"], {"final": "beside"}
 MODELS = {"supervised", "self-training", "distill", "beside"}
 
 
@@ -66,7 +66,7 @@ def documents(count, seed, labels=None):
 
 
 def data_of(few=3, many=300, **options):
-    choose = None if "choose" in options or "preset" in options else False
+    choose = None if "choose" in options else False
     return training(
         *documents(few * CLASSES, 1), documents(many, 2)[0], {"choose": choose, **options}
     )
@@ -92,7 +92,7 @@ def model_of(found, classes, options):
         ({"impact": "centered"}, "distill"),
         (BESIDE, "beside"),
         ({"impact": "centered", **BESIDE}, "beside"),
-        (PAPER, "tied"),
+        (PAPER, "levels"),
     ],
     ids=str,
 )
@@ -255,7 +255,7 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     table = np.zeros((CLASSES + 3, CLASSES), dtype=np.float32)
     table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
     fused.set(table)
-    found = distill(data, Fitted(fused, "tied")).weights.get()
+    found = distill(data, Fitted(fused, "levels")).weights.get()
     assert_array_equal(found[0], 0)
     assert_allclose(found[1], table[1] / 2, rtol=1e-6)
     assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
@@ -283,8 +283,8 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
         ({"final": "distill"}, None), ({"rounds": 3}, None), (PAPER, False),
         ({"choose": True, "rounds": 2}, "choose: combines"),
         ({"initial": "self-training", **BESIDE}, "out-of-fold"),
-        ({"rounds": 2, **PAPER}, "preset=paper: already sets"),
-        ({"choose": True, **PAPER}, "omit one"),
+        ({**PAPER, "choose": True}, "choose: combines"),
+        ({**PAPER, "final": "distill"}, "impact=paper: requires"),
     ],
 )  # fmt: skip
 def test_when_models_are_added(options, chosen):

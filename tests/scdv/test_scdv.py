@@ -170,17 +170,15 @@ def test_invalid_fits():
         next(huge.transform([b"w1"]))
 
 
-def test_the_better_options_are_the_default_and_the_papers_a_preset():
+def test_the_better_options_are_the_default():
     for options, wanted in (
         (ScdvOptions(), BETTER),
         (ScdvOptions(power=0.7), {**BETTER, "power": 0.7}),
-        (ScdvOptions(preset="paper"), PLAIN),
-        (ScdvOptions(preset="paper", tfidf=1.0), {**PLAIN, "tfidf": 1.0}),
         *((ScdvOptions(features=name), PLAIN) for name in FEATURES[1:]),
     ):
         found = dataclasses.asdict(resolved(options))
         assert {name: found[name] for name in wanted} == wanted, options
-    default, other = fitted(preset=None), fitted(preset=None, **BETTER)
+    default, other = fitted(**dict.fromkeys(BETTER)), fitted(**BETTER)
     assert (transform(default, make_texts()) != transform(other, make_texts())).nnz == 0
 
 

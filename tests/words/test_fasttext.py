@@ -15,7 +15,7 @@ from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.errors import DcmeWarning, FormatError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.scdv.fit import fit_documents
-from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.options import PAPER, ScdvOptions
 
 NEW = "theological"
 NAIVE = [1890, 2692, 3190, 3201, 546, 4404, 2043, 1687, 1832, 3007, 331, 1570, 3548, 3654]
@@ -108,7 +108,7 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
     write_model(path)
     vectors = Vectors.load(path)
     texts = [b"the theory", f"{NEW} the".encode(), "naïve 日本 semitheory".encode()] * 3
-    options = ScdvOptions(preset="paper", features=features, clusters=2, iterations=3)
+    options = ScdvOptions(**PAPER, features=features, clusters=2, iterations=3)
     model = fit_documents(texts, vectors, options, threads=1)
     row = list(model.words).index(NEW)
     own = vectors[NEW] / np.linalg.norm(vectors[NEW])
