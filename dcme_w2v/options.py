@@ -190,6 +190,25 @@ class ClusterOptions(Checked):
 
 
 @dataclass(frozen=True)
+class SeedsOptions(Checked):
+    """Several runs with different seeds, and the table of their measures."""
+
+    group = "Run"
+
+    seeds: int | None = option(
+        None,
+        "repeat with N seeds; files are named v-1.bin, v-2.bin, ...; print a table",
+        minimum=1,
+        maximum=1000,
+    )
+    table: str | None = option(
+        None,
+        "print the measures as a table: mean, standard deviation, each seed",
+        choices=("markdown", "csv", "latex"),
+    )
+
+
+@dataclass(frozen=True)
 class LogOptions(Checked):
     """The log of a run."""
 

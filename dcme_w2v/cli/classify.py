@@ -14,7 +14,7 @@ from dcme_w2v.classify.options import (
     class_weights_of,
 )
 from dcme_w2v.files.paths import READS, TEXT, WRITES
-from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.options import CheckpointOptions, SeedsOptions
 
 from .command import Group
 from .options import (
@@ -28,6 +28,7 @@ from .options import (
     output_option,
     quiet_option,
     reads_documents,
+    seeds_option,
     show_plan,
     threads_option,
 )
@@ -84,6 +85,7 @@ def classify() -> None:
 )
 @labels_option
 @log_json_option
+@options_of(SeedsOptions, advanced=True)
 @dry_run_option
 @json_option
 @quiet_option
@@ -157,6 +159,7 @@ def train(
 @probability_option
 @labels_option
 @threads_option
+@seeds_option
 @json_option
 @reads_documents("docs")
 def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> None:

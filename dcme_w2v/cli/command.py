@@ -12,12 +12,14 @@ from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
 from dcme_w2v.hints import command_hint
+from dcme_w2v.options import SeedsOptions
 
-from .options import Option, Value, given_options
+from .options import Option, Value, collect, given_options
 from .streams import ignore_broken_pipe
 
 # The order of headings in the help; options declare their headings. Other headings follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
+DEFAULT = SeedsOptions()
 MIN_GROUPED = 12  # with fewer options, the help has no headings
 
 
@@ -114,6 +116,13 @@ class Command(click.Command):
         """Check paths, apply a preset, warn of options without effect, then run the command."""
         if ctx.obj is not None:
             ctx.obj()
+        if "seeds" in ctx.params and (wanted := collect(SeedsOptions, ctx.params)) != DEFAULT:
+            from .seeds import run_seeds
+
+            return run_seeds(ctx, lambda: self._invoke(ctx), wanted)
+        return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         values = ctx.params
         if values.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)

@@ -20,6 +20,7 @@ from .options import (
     json_option,
     options_of,
     reads_documents,
+    seeds_option,
 )
 from .streams import print_json
 
@@ -47,6 +48,7 @@ def evaluate() -> None:
     "score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
     default=ANALOGY_METHODS[0],
 )
+@seeds_option
 @json_option
 def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
     """Evaluate VECTORS on analogy questions.
@@ -65,6 +67,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
 @arguments("<vectors <pairs")
 @flag("--limit N", "use only the N most frequent words", default=300_000, type=RESTRICT)
+@seeds_option
 @json_option
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated word pairs.
@@ -93,6 +96,7 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
 @arguments("<vectors <pairs=PAIRS...")
 @options_of(EncodeOptions, only=["pooling", "dim"])
 @options_of(TokenizerOptions)
+@seeds_option
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Evaluate sentence vectors made from VECTORS on rated sentence pairs.
@@ -120,6 +124,7 @@ def _correlations(pearson: float, spearman: float) -> str:
 @arguments("<model <[corpus]...")
 @flag("--window N", "context words on each side (default: as trained)", type=int)
 @flag("--analogies FILE", "also score these analogy questions", path=READS)
+@seeds_option
 @json_option
 @reads_documents("corpus", columns=["text_column"])
 def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
-from dcme_w2v.options import ColumnOptions, LogOptions, TokenizerOptions
+from dcme_w2v.options import ColumnOptions, LogOptions, SeedsOptions, TokenizerOptions
 
 from .streams import print_json
 
@@ -289,6 +289,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
+seeds_option = options_of(SeedsOptions)
 dry_run_option = flag("--dry-run", "report the required memory, then stop", group="Run")
 
 

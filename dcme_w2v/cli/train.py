@@ -10,6 +10,7 @@ from dcme_w2v.options import (
     ClusterOptions,
     HoldoutOptions,
     LogOptions,
+    SeedsOptions,
     SubwordOptions,
     VocabularyOptions,
 )
@@ -57,6 +58,7 @@ from .streams import print_json
     CheckpointOptions,
     LogOptions,
 )
+@options_of(SeedsOptions, advanced=True)
 @dry_run_option
 @json_option
 @quiet_option
