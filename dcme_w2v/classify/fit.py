@@ -42,13 +42,14 @@ from .labeled import Labeled
 from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import ClassifyOptions
 from .solver import solve
-from .trainer import ClassifierTrainer, Scorer, Weights, resized
+from .trainer import ClassifierTrainer, Scorer, Weights, losses_of, resized, untrained_loss
 
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
 LEFT_OUT_OF_SETS = (
     1000  # number of documents left out if documents have several labels, which are mostly rare
 )
+ABOVE = 1.25  # factor of the untrained loss at the end that counts as divergence
 FALL = 10.0  # standard errors by which training may be worse than the trials
 
 
@@ -171,6 +172,7 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
     except KeyboardInterrupt as error:
         error.partial = task.fitted()  # type: ignore[attr-defined]
         raise
+    _check_loss(task)
     fitted = task.fitted()
     fitted.choice, fitted.seconds = choice, task.seconds or time.monotonic() - start
     if choice is not None:
@@ -277,6 +279,21 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
         if mean > max(highest, CLEARLY * error):
             highest, best = mean, balance * lacking
     return best
+
+
+def _check_loss(task: Task) -> None:
+    """Raise an error if the loss on training documents is above that of a model of zeros."""
+    untrained, options = untrained_loss(task.options, task.classes), task.options
+    if options.learner != "sgd" or not isinstance(task.scorer, Weights):
+        return
+    some = scores_of(task.scorer, task.data, options.threads or 1)
+    losses = losses_of(some.scores, some.labels, options)
+    found = float(np.average(losses, weights=some.weights))
+    if found > ABOVE * untrained:
+        raise DivergedError(
+            f"the training diverged: its loss is {found:.4g}, without any training "
+            f"{untrained:.4g}; give a lower --lr"
+        )
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:

@@ -150,7 +150,7 @@ def train(
             reporter, received, job.tune.tune,
             chooses=job.tune.tune is not None or not by_token,  # tags: with --tune only
             holdout=lambda setting: sets.under(setting).with_held().holdout,
-            begin=lambda setting, chosen: models.begin(setting, chosen, options, reporter),
+            begin=lambda setting, chosen: models.begin(setting, chosen, reporter),
             partial=models.save_partial, checkpoints=job.checkpoints, folder=folder, found=found,
             recorded=lambda: models.options_of(features) | {"class_weight": job.class_weight},
             described=f"{len(corpus.labels):,} documents of {len(corpus.classes):,} classes in "
@@ -238,16 +238,14 @@ class _Models:
         self._job, self._sets, self._remote = job, sets, remote
         self.corpus = sets.under({})
 
-    def begin(
-        self, setting: Setting, options: ClassifyOptions, given: ClassifyOptions, reporter: Reporter
-    ) -> None:
+    def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
         """Set the chosen features; raise an error if memory or disk space is too small."""
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
             reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these")
         _resolved(self._job, options, self.corpus, self._remote)
-        reporter.message(_training_line(given, options, len(self.corpus.classes)))
+        reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
                 f"{self.corpus.none:,} documents have none of the labels, which this loss cannot "
@@ -392,14 +390,18 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
             raise UsageError(f"{flags[0]}: is not supported with {what}; {remedy}")
 
 
-def _training_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
-    """Describe the learner and the options that were chosen automatically."""
-    if options.objective == "tree":
-        return f"training: {TREES} trees of labels, for {classes:,} classes"
-    own: Setting = {"loss": options.loss, "solver": options.solver}
-    if options.solver == "sgd":
-        own |= {"objective": options.objective, "lr": options.lr}
-        if options.objective == "dcme" and options.dcme_update == "robust":
-            own["clusters"] = options.clusters
-    own |= {"epochs": options.epochs, "l2": options.l2}
-    return f"training: {flags_of(own)}, for {classes:,} classes"
+SHOWN = {"sgd": ("solver", "objective", "lr"), "lbfgs": ("solver",),
+         "tree": ("objective", "lr")}  # fmt: skip
+
+
+def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
+    """Name the options whose defaults depend on other options or are chosen."""
+    names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
+    if options.objective == "dcme":
+        names.append("clusters")
+    own = {name: getattr(options, name) for name in names}
+    if corpus.text is not None and not corpus.text.is_by_token:
+        names = ["ngrams", "lead", "lead_ngrams", "subwords"]
+        own |= {name: getattr(corpus.text.options, name) for name in names}
+    trees = f" {TREES} trees of labels," if options.learner == "tree" else ""
+    return f"training:{trees} {flags_of(own)}, for {len(corpus.classes):,} classes"

@@ -6,7 +6,7 @@ here are in the order of the caller.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.training.trainer import Progress, Trainer
 
+from .metrics import log_softmax, relevance
 from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions
 
 DOCUMENTS_A_CLASS = 16
@@ -80,7 +81,8 @@ SCORES_AT_ONCE = 1 << 23  # maximum scores in memory; many classes mean fewer do
 SHORT_TRAINING = 1 << 33  # products of a value and a weight
 SHORT = 0.1  # length relative to the bias below which the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 18  # copied at once
-DIVERGED, DIVERGED_AT_LAST = 10.0, 1.5  # factors of the untrained loss that count as divergence
+MARGIN = 4.0  # of the hinge loss, as in csrc/classify/hinge.c
+DIVERGED = 10.0  # factor of the untrained loss of an epoch that counts as divergence
 ROUNDED = 1e-4  # relative rounding of a weight that needs no further visit
 
 
@@ -263,6 +265,15 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     return math.log(classes)
 
 
+def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOptions) -> F64:
+    """Return the loss of each document by its scores, unless the objective draws samples."""
+    relevant = relevance(labels, scores.shape[1])
+    if options.loss == "hinge":
+        missing = np.maximum(0, 1 - np.where(relevant, scores, -scores) / MARGIN)
+        return np.square(missing).sum(axis=1) / 2
+    return -(log_softmax(scores) * relevant).sum(axis=1) / relevant.sum(axis=1)
+
+
 def visits_of(weights: F32) -> tuple[I64, F32]:
     """Return how often each instance is visited per epoch, and the weight of each visit.
 
@@ -425,11 +436,9 @@ class ClassifierTrainer(Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch; raise DivergedError if the loss is worse than without training."""
+        """Train an epoch; raise DivergedError if the loss is far worse than without training."""
         found = super().epoch(number, watch)
-        is_last = number + 1 == self.epochs > 1
-        limit = (DIVERGED_AT_LAST if is_last else DIVERGED) * self._untrained
-        if self.unfinished is None and found.loss > limit:
+        if self.unfinished is None and found.loss > DIVERGED * self._untrained:
             what = f"the loss is {found.loss:.4g}, without any training {self._untrained:.4g}"
             raise self._diverged(number, what)
         return found

@@ -24,6 +24,7 @@ from dcme_w2v.classify.choose import (
     Search,
     Stage,
     decide,
+    flags_of,
     folds_of,
     log_likelihood,
     of_defaults,
@@ -33,7 +34,9 @@ from dcme_w2v.classify.choose import (
 from dcme_w2v.classify.constants import TABLE_CLASSES
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.cli.classify import INNER
+from dcme_w2v.declarations import flag_of, options_in
 from dcme_w2v.errors import Interrupted
 from dcme_w2v.platform import ReceivedSignal
 
@@ -221,6 +224,43 @@ def test_too_few_documents(cli):
     assert "--tune 60: 2 documents or sentences of 2 classes are too few" in error
     cli(f"{TRAIN} --output m")
     assert "without a comparison" in cli.err
+
+
+OPTIONS = {
+    "objective": ["gd", "dcme", "nce", "ns", "tree"], "loss": ["softmax", "hinge"],
+    "solver": ["sgd", "lbfgs"], "clusters": ["9"], "dcme_update": ["paper"],
+    "negative": ["9 --objective ns"], "epochs": ["3"], "patience": ["2 --holdout .2"],
+    "lr": ["0.25"], "l2": ["1e-05"], "bias": ["0.3"], "threads": ["2"], "seed": ["3"],
+    "features": ["10"], "tokens": ["spaces"], "ngrams": ["2"], "lead": ["0", "5"],
+    "lead_ngrams": ["1"], "subwords": ["none", "2-3"], "min_df": ["2"], "hashing": ["64"],
+    "weighting": ["log", "count"], "norm": ["none"], "encoding_errors": ["skip"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_changes_no_other_without_a_line(cli, name):
+    """The rate, the epochs and the penalty keep the loss; what else an option changes is told."""
+    declared = {one.name for cls in (ClassifyOptions, FeatureOptions) for one in options_in(cls)}
+    assert declared == OPTIONS.keys() | {*INNER, "by"}
+    Path("d.tsv").write_text(text_of(labelled(count=60, classes=3)))
+
+    def settings(flags):
+        cli(f"classify train d.tsv -o m {flags}")
+        found = described("m")
+        return found["options"] | found["features"]
+
+    before = settings("")
+    for value in OPTIONS[name]:
+        after = settings(f"{flag_of(name)} {value}")
+        assert f"{flag_of(name)} {value}".startswith(flags_of({name: after[name]}))
+        changed = {one for one in before if after[one] != before[one]} - {name}
+        if name in ("lr", "l2", "epochs", "bias"):
+            assert after["loss"] == "hinge"
+        (line,) = [one for one in cli.err.splitlines() if one.startswith("training: ")]
+        unused = {"clusters"} if after["objective"] != "dcme" else set()
+        unused |= {"lr"} if after["solver"] == "lbfgs" else set()
+        for one in changed - unused - {"min_lr", "batch"}:
+            assert f"{flags_of({one: after[one]})} " in line.replace(",", " "), one
 
 
 @pytest.mark.bits

@@ -173,14 +173,20 @@ def test_great_weights_do_not_diverge(loss):
     assert one.predict(X[:1]) == y[:1]
 
 
-@pytest.mark.parametrize("given", [
-    {"loss": "hinge", "lr": 2.5}, {"objective": "gd", "lr": 300.0},
-    {"objective": "dcme", "lr": 300.0},
+@pytest.mark.parametrize("given, epochs, last", [
+    ({"loss": "hinge", "lr": 2.5}, 3, False), ({"objective": "gd", "lr": 300.0}, 3, False),
+    ({"objective": "dcme", "lr": 300.0}, 3, False), ({"objective": "gd", "lr": 40.0}, 1, True),
+    ({"objective": "gd", "lr": 40.0}, 3, True),
 ])  # fmt: skip
-def test_worse_than_without_training_is_divergence(given):
+def test_worse_than_without_training_is_divergence(given, epochs, last):
+    """In the course of an epoch, or at the end, where one epoch is the only one."""
     X, y = spread()
-    with pytest.raises(DivergedError, match="without any training"):
-        MaxentClassifier(**given, solver="sgd", epochs=3, threads=1).fit(X, y)
+    said = "its loss is .*, without any training" if last else "epoch 1 .* without any training"
+    with pytest.raises(DivergedError, match=said):
+        MaxentClassifier(**given, solver="sgd", epochs=epochs, threads=1).fit(X, y)
+    weights = np.where(y == y[0], 1e6, 1.0)  # of one class, which is learned
+    if last:
+        MaxentClassifier(**given, solver="sgd", epochs=epochs, threads=1).fit(X, y, weights)
 
 
 @pytest.mark.parametrize("given, least", [({"loss": "hinge"}, 0.9), ({"objective": "nce"}, 0.65)])
@@ -354,6 +360,6 @@ def test_balanced_weights_choose_the_penalty_by_weighted_folds(seed):
 def test_a_training_far_worse_than_its_trials_is_an_error(monkeypatch):
     X, y = spread()
     real = fit.LEARNERS["sgd"]
-    monkeypatch.setitem(fit.LEARNERS, "sgd", lambda task: (real(task), task.weights.scale(-1)))
+    monkeypatch.setitem(fit.LEARNERS, "sgd", lambda task: (real(task), task.weights.scale(-0.05)))
     with pytest.raises(DivergedError, match="trials without them had"):
         MaxentClassifier(loss="hinge", threads=1).fit(X, y)
