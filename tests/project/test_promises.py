@@ -26,7 +26,7 @@ from dcme_w2v import (
 )
 from dcme_w2v.cli.main import run
 from dcme_w2v.formats import artifact
-from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 TEXTS = [text.decode() for text in make_texts()]
 LABELS = np.arange(len(TEXTS)) % 3
@@ -74,15 +74,6 @@ def test_the_threads_of_blas_are_restored_by_the_last_user():
         second.__exit__(None, None, None)
         assert blas_threads() == before
         assert 2 in before.values()
-
-
-def test_two_fits_in_two_threads_leave_blas_as_it_was():
-    with threadpool_limits(2, "blas"):
-        before = blas_threads()
-        for count in (1, 2, 3):
-            models = [LatentClassModel(latent=3, epochs=count + i) for i in range(3)]
-            list(ordered_map(lambda model: model.fit(rows()), models, 3))
-            assert blas_threads() == before
 
 
 # ---- what is saved ----
