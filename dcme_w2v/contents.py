@@ -17,9 +17,8 @@ from dcme_w2v.formats.artifact import (
     load_artifact,
     read_artifact,
 )
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder
-from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT, KIND
+from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT, KIND, read_manifest
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file, open_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.checkpoint_folder import generations_in

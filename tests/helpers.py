@@ -23,18 +23,15 @@ from scipy import sparse
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.tables import WordTables
-from dcme_w2v.formats.vectors.vectors_io import save_vectors
+from dcme_w2v.formats.vectors.vectors_io import read_manifest, save_vectors
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.cache import LAST
+from dcme_w2v.text.cache import LAST, HeldOutLines
 from dcme_w2v.text.encode import encode
-from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.options import TrainOptions, resolved
 
 # ---- options of training ----
 

@@ -13,9 +13,9 @@ from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
+from dcme_w2v.formats.corpus import check_file
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.platform import ReceivedSignal
-from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 

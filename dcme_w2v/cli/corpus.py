@@ -51,7 +51,7 @@ def vocab(
     on workers and adds up the counts, with the same result.
     """
     import dcme_w2v as dw
-    from dcme_w2v.formats.sentences import CorpusPaths
+    from dcme_w2v.formats.corpus import CorpusPaths
 
     found = dw.vocab(CorpusPaths(corpus), merge=merging, progress="stderr", **values)
     found.save(output)
@@ -95,7 +95,7 @@ def phrases(
     the text are held in memory, and pair counts up to --memory.
     """
     import dcme_w2v as dw
-    from dcme_w2v.formats.sentences import CorpusPaths
+    from dcme_w2v.formats.corpus import CorpusPaths
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")

@@ -135,7 +135,7 @@ def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any
     negative sampling, also with the noise distribution added back.
     """
     from dcme_w2v import eval_likelihood
-    from dcme_w2v.formats.sentences import CorpusPaths
+    from dcme_w2v.formats.corpus import CorpusPaths
 
     found = eval_likelihood(model, CorpusPaths(corpus) if corpus else None, **values)
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]

@@ -77,7 +77,7 @@ def train(
     # BLAS starts its threads when NumPy is imported; training uses threads of its own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dcme_w2v import train as trained
-    from dcme_w2v.formats.sentences import CorpusPaths
+    from dcme_w2v.formats.corpus import CorpusPaths
 
     from .signals import recording_signals
 

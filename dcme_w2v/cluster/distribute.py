@@ -23,7 +23,7 @@ from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.text.split import splitmix64
+from dcme_w2v.text.cache import splitmix64
 from dcme_w2v.training.executor import Executor, Future, given_value
 
 from .address import open_cluster, parsed

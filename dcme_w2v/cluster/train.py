@@ -9,7 +9,7 @@ from typing import Any
 
 from dcme_w2v.declarations import check_names, described
 from dcme_w2v.errors import UnknownOptionError
-from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
+from dcme_w2v.formats.corpus import CorpusLike, paths_or_sentences
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.train import FIELDS, TrainJob, train_job

@@ -4,7 +4,7 @@ from typing import Any
 
 from dcme_w2v.declarations import check_names, options_in, threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
+from dcme_w2v.formats.corpus import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.vocabulary import merge as merge_counts
 from dcme_w2v.options import ClusterOptions, VocabularyOptions

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
-from dcme_w2v.formats.sentences import Sentence
+from dcme_w2v.formats.corpus import Sentence
 from dcme_w2v.formats.texts import Text, as_texts, bytes_of, tokens_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import Array

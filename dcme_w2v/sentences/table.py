@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, UsageError, import_optional
 from dcme_w2v.files.opening import is_utf8
-from dcme_w2v.formats.sentences import Sentence
+from dcme_w2v.formats.corpus import Sentence
 from dcme_w2v.formats.texts import Text, Tokenized, as_texts, blocks, bytes_of, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, unit_vectors

@@ -12,17 +12,15 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.formats.columns import Source, with_columns
-from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus
-from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus, Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.training.progress import Reporter
 
-from .cache import IdCache
+from .cache import HeldOutLines, IdCache, compact
 from .reading import Reading
 from .select_vocabulary import Given, InitialWords, ids_of, select_vocabulary
-from .split import HeldOutLines, compact
 
 
 @dataclass

@@ -22,7 +22,7 @@ from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.files.paths import READS, TEXT, guard
 from dcme_w2v.formats.columns import Source
-from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
+from dcme_w2v.formats.corpus import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, U8, U32, drop_pages
 from dcme_w2v.options import VocabularyOptions

@@ -5,10 +5,13 @@ The main thread merges these tables in the order of the blocks (`DistinctWords`)
 """
 
 import codecs
+import csv
 import functools
 import re
 import time
-from collections import deque
+from bisect import bisect
+from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,18 +21,16 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, warn, without_secrets
-from dcme_w2v.formats.corpus import Block, Corpus
-from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.files.space import memory_limit, require_memory
+from dcme_w2v.formats.columns import is_named_csv
+from dcme_w2v.formats.corpus import Block, Corpus, Sentences
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import fresh_memory
 from dcme_w2v.training.progress import Reporter
 
-from .cache import ID_BYTES, IdCache
-from .distinct_words import DistinctWords
-from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
+from .cache import ID_BYTES, HeldOutLines, IdCache, held_out_counts
 from .select_vocabulary import Given, InitialWords, starting_table
-from .split import HeldOutLines, held_out_counts
 from .tokenizer import Tokenizer
 
 # Sentence-final punctuation with closing quotes and brackets, then a space (none in ideographs).
@@ -240,3 +241,230 @@ def _first_bad(text: bytes, refuse: int) -> int:
     except UnicodeDecodeError as error:
         found += [error.start] if refuse == core.REFUSE_BROKEN else []
     return min((place for place in found if place >= 0), default=0)
+
+
+# Shares of memory: above the first, words are dropped if the counted words take the second.
+FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
+SELECTION_BYTES = 28  # per distinct word: its count, lost count, ID and position
+
+
+class DistinctWords:
+    """The distinct words of all blocks so far.
+
+    Parameters
+    ----------
+    errors : int
+        Index of ``encoding_errors`` among its choices.
+    table : core.Table
+        Words that are never dropped, with counts of zero.
+    may_drop : bool
+        Whether words may be dropped.
+    only_known : bool
+        Whether only the words of `table` matter, so that all others may be dropped.
+
+    Attributes
+    ----------
+    table : core.Table
+        The words in the order of their first appearance, known words first. With `only_known`, the
+        IDs of other words do not last.
+    below : int
+        Words that occur more often than this were not dropped.
+    replaced, skipped : int
+        Tokens that are not UTF-8, replaced by U+FFFD or skipped.
+    most_bytes : int
+        Largest memory of the tables.
+    dropped : int
+        Number of words that were dropped; a word may have been dropped more than once.
+    """
+
+    def __init__(self, errors: int, table: core.Table, *, may_drop: bool, only_known: bool) -> None:
+        self.table, self.known = table, len(table)
+        self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = 0
+        self._errors, self._may_drop, self._only_known = errors, may_drop, only_known
+        self._lost = np.zeros(
+            self.known, dtype=np.int64
+        )  # upper bounds by ID; `below` for later words
+        self._most = self._blocks = self._full = 0
+
+    def __len__(self) -> int:
+        """Return one more than the highest ID that any word has had."""
+        return max(self._most, len(self.table))
+
+    def merge(self, table: core.Table) -> U32:
+        """Add the words of a block; return each word's ID, or `core.NONE` if it is skipped."""
+        self._require(table)
+        ids = np.empty(len(table), dtype=np.uint32)
+        replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
+        self.replaced += replaced
+        self.skipped += skipped
+        self._blocks += 1
+        return ids
+
+    def _require(self, table: core.Table) -> None:
+        """Drop words if memory is too small for a block's words, or raise if none may be dropped.
+
+        Never raises for the first block.
+        """
+        limit, block = memory_limit() or np.inf, table.bytes(0)
+        needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
+        full = needed + SELECTION_BYTES * len(self.table) > FULL_SHARE * limit
+        may_drop = self._may_drop and len(self.table) > self.known
+        if may_drop and full and held > HELD_SHARE * limit:
+            self.drop()
+            needed = block + self.table.bytes(len(table))
+        self.most_bytes = max(self.most_bytes, needed)
+        if needed > limit and self._blocks:
+            require_memory(
+                needed,
+                f"counting more than {len(self.table):,} distinct words",
+                "count parts of the corpus with dcme-w2v vocab, and merge them",
+            )
+
+    def _highest(self) -> I64:
+        """Return an upper bound of each word's count."""
+        new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
+        return self.table.counts() + np.concatenate([self._lost, new])
+
+    def drop(self) -> None:
+        """Drop the rarer half of the words, or, if only known words matter, all others."""
+        self._most = len(self)
+        self._full = count = len(self.table)
+        if self._only_known:
+            kept = np.arange(self.known)
+        else:
+            highest = self._highest()
+            rest = highest[self.known :]
+            self.below = int(np.partition(rest, len(rest) // 2)[len(rest) // 2])
+            kept = np.flatnonzero((highest > self.below) | (np.arange(count) < self.known))
+            self._lost = (highest - self.table.counts())[kept]
+        self.dropped += count - len(kept)
+        self.table = _of(self.table, kept, self.table.counts()[kept])
+        core.release_freed()
+
+    def candidates(self, least: int) -> core.Table:
+        """Return a table, with zero counts, of the known words and those that may occur so often.
+
+        It has at most half as many words as memory was too small for.
+        """
+        often = self._highest() >= max(least, self.below + 1)
+        if 2 * np.count_nonzero(often[self.known :]) > self._full:
+            self.drop()
+            often = self._highest() >= max(least, self.below + 1)
+        kept = np.flatnonzero(often | (np.arange(len(often)) < self.known))
+        return _of(self.table, kept, np.zeros(len(kept), dtype=np.int64))
+
+
+def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
+    found = core.Table()
+    if len(ids):
+        found.add(*table.words(ids), counts)
+    return found
+
+
+SAMPLE_BYTES = 1 << 16
+MIN_LINES = 5  # fewer lines show no structure
+MIN_TOKENS = 200  # fewer tokens do not show raw text
+MIN_STRUCTURED = 0.9  # share of lines that have the structure
+MIN_NUMBERS = 5  # numbers after the word in each line of vectors
+MIN_MARKED = 0.2  # share of lines with tags
+MIN_PUNCTUATED = 0.03  # share of tokens that end with punctuation
+MIN_CAPITALS = 0.005  # share of tokens that also occur without the capital letter
+MIN_CLAUSES = 20  # fewer tokens do not show a script without spaces
+MIN_CHARACTERS = 10  # mean length of such tokens: words have two to five
+
+_TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
+_NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
+_WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
+# Ranges (start, end) of Thai and Lao, Myanmar, Khmer, kana and ideographs.
+_WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
+    """Warn, with a remedy, if the start of a corpus does not look like one sentence per line.
+
+    Raw text is expected if a tokenizer reads it, but markup is not.
+    """
+    text, lines = _lines_of(sample)
+    found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
+    # both are reported elsewhere
+    if found is not None and b"\0" not in sample and not is_named_csv(name):
+        warn(f"{name}: looks like {found}")
+
+
+def refuse_vectors(name: str, sample: bytes) -> None:
+    """Raise if the start of a corpus has vectors: a word and numbers in each line."""
+    rows = _lines_of(sample)[1][1:-1]  # the first may be a header, the last may be incomplete
+    widths = {len(row.split()) for row in rows}
+    if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
+        raise CorpusError(
+            f"{name}: has vectors (a word and numbers per line), not text; check the argument order"
+        )
+
+
+def _lines_of(sample: bytes) -> tuple[str, list[str]]:
+    text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
+    return text, [line for line in text.split("\n")[:1000] if line.strip()]
+
+
+def _structure(lines: Sequence[str], sample: bytes) -> str | None:
+    """Return what the lines are, with a remedy, if they are not text."""
+    if len(lines) < MIN_LINES:
+        return None
+    ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
+    labeled = sum(line.startswith("__label__") for line in lines)
+    if labeled >= MIN_STRUCTURED * len(lines):
+        return "labeled documents, whose labels would become words; use classify train"
+    if ends["[]"] >= MIN_STRUCTURED * len(lines):
+        return "JSON lists, whose brackets would become words; write one object per line"
+    if lines[0].strip() == "[" and any(line.lstrip().startswith("{") for line in lines[1:2]):
+        return "a JSON array, whose keys would be words; write one object per line (jq -c '.[]')"
+    marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
+    if marked >= MIN_MARKED * len(lines):
+        return "markup (HTML or XML), whose tags would become words; extract the text first"
+    for delimiter, spelled in _DELIMITERS.items():
+        if delimiter not in lines[0]:
+            continue
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter))
+        except csv.Error:
+            continue
+        width, count = Counter(map(len, rows)).most_common(1)[0]
+        clauses = sum(
+            any(field[:1] == " " for field in row[1:]) for row in rows
+        )  # commas within sentences
+        if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
+            return (
+                f"CSV: {width} columns separated by {spelled}, which would become words; "
+                f"name the text column by --text-column: {', '.join(rows[0])}; without a header, "
+                "leave only the text in the file"
+            )
+    return None
+
+
+def _raw(tokens: Sequence[str]) -> str | None:
+    """Return what shows that the tokens are raw text, with a remedy."""
+    found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
+    clauses = [token for token in tokens if not found.isdisjoint(token)]
+    if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):
+        return (
+            f"text without spaces between words ({clauses[0][:20]} is one word); split it into "
+            "words first, or give --tokenize words, which separates ideographs"
+        )
+    if len(tokens) < MIN_TOKENS:
+        return None
+    counts = Counter(tokens)
+    punctuated = [word for word in counts if _WORD_WITH_PUNCTUATION.fullmatch(word)]
+    twins = [word for word in counts if word[:1].isupper() and word.lower() in counts]
+    signs = sum(counts[word] for word in punctuated) >= MIN_PUNCTUATED * len(tokens)
+    capitals = sum(counts[word] for word in twins) >= MIN_CAPITALS * len(tokens)
+    examples = []
+    if capitals:
+        word = max(twins, key=counts.__getitem__)
+        examples.append(f"{word} and {word.lower()}")
+    if signs:
+        word = max(punctuated, key=counts.__getitem__)
+        examples.append(f"{word} and {word.strip(chr(34) + '(,.;:!?)' + chr(39))}")
+    if not examples:
+        return None
+    return f"raw text ({', '.join(examples)} are different words); give --tokenize words"

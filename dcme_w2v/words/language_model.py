@@ -16,7 +16,7 @@ import numpy as np
 from dcme_w2v.declarations import threads_of, whole_number
 from dcme_w2v.errors import NoWordsError, UsageError
 from dcme_w2v.formats.columns import Source
-from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
+from dcme_w2v.formats.corpus import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
@@ -27,7 +27,7 @@ from dcme_w2v.text.tokenizer import Tokenizer
 from .evaluate import covered_questions
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
 from .options import TrainOptions
-from .tables import check_scoring_options, input_of
+from .trainer import check_scoring_options, input_of
 from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"

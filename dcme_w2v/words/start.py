@@ -13,10 +13,9 @@ from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.training.trainer import hash_of
 
-from .defaults import has_context
 from .likelihood import Neighbors
-from .options import TrainOptions
-from .tables import input_of
+from .options import TrainOptions, has_context
+from .trainer import input_of
 from .vectors import Vectors, load_if_path
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)

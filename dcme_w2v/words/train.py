@@ -33,10 +33,15 @@ from dcme_w2v.files.space import (
 )
 from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.columns import Source
-from dcme_w2v.formats.sentences import Sentences
-from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of
+from dcme_w2v.formats.corpus import Sentences, check_file
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import check_target, save_vectors, warn_of_suffix
+from dcme_w2v.formats.vectors.vectors_io import (
+    audit_line,
+    check_target,
+    manifest_of,
+    save_vectors,
+    warn_of_suffix,
+)
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import (
@@ -48,16 +53,15 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.platform import ReceivedSignal, default_threads
+from dcme_w2v.text.cache import HeldOutLines
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
-from dcme_w2v.text.split import HeldOutLines, check_file
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
-from .defaults import has_context, resolved
 from .options import (
     FileOptions,
     NewWordsOptions,
@@ -65,10 +69,11 @@ from .options import (
     PresetOptions,
     RoundsOptions,
     TrainOptions,
+    has_context,
+    resolved,
 )
 from .start import Initial, Trained, load_initial, start_from
-from .tables import combined
-from .trainer import Trainer
+from .trainer import Trainer, combined
 from .vectors import Vectors
 
 if TYPE_CHECKING:
@@ -240,7 +245,7 @@ def train_job(
     ----------
     job : TrainJob
         Inputs, outputs and options; an option that is None has a default of
-        `dcme_w2v.words.defaults`.
+        `dcme_w2v.words.options`.
     reporter : Reporter
         Receives the progress.
     signals : context manager, optional
@@ -253,7 +258,7 @@ def train_job(
     Returns
     -------
     Vectors, or dict for a dry run
-        With counts, context vectors and the manifest, see `dcme_w2v.formats.vectors.manifest`; or
+        With counts, context vectors and the manifest, see `dcme_w2v.formats.vectors.vectors_io`; or
         the plan of the machine, and as "refused" the error if there is not enough memory.
 
     Raises

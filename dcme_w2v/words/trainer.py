@@ -1,14 +1,18 @@
 """The word-vector trainer: its tables in the layout of the C core, and the DCME clusters."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dcme_w2v._core import models as core
+from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.formats.vectors.tables import NEIGHBORS
-from dcme_w2v.numeric.arrays import F32, I64, U32, drop_pages
+from dcme_w2v.numeric.arrays import F32, I64, U32, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
+from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.platform import PathLike
 from dcme_w2v.training import trainer as engine
 
 from .likelihood import Neighbors
@@ -31,7 +35,7 @@ class Trainer(engine.Trainer):
     counts : ndarray of int64, shape (words,)
         Number of occurrences of each word.
     options : TrainOptions
-        Resolved, see `dcme_w2v.words.defaults.resolved`.
+        Resolved, see `dcme_w2v.words.options.resolved`.
     kernels : str, optional
         Instruction set: "scalar", "avx2", "avx512" or "neon"; by default from the environment
         variable DCME_W2V_KERNELS, or else the fastest that the machine supports.
@@ -116,3 +120,57 @@ class Trainer(engine.Trainer):
     def _polled(self, number: int) -> None:
         super()._polled(number)
         drop_pages(self._ids)
+
+
+_SCORING = ("objective", "prior", "noise_power", "window", "word_order")
+
+
+def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
+    """Overwrite the input table with the word vectors of this kind, and return it.
+
+    Parameters
+    ----------
+    input, output : ndarray of float32, shape (n, d)
+    kind : {"sum", "input", "context", "unit-sum"}
+        ``unit-sum`` is the sum of both scaled to unit length; rows of zeros stay.
+    in_place : bool
+        Whether sums are made in the memory of `input`.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, d)
+    """
+    if kind in ("input", "context"):
+        return input if kind == "input" else output
+    found = input if in_place else np.array(input)
+    for rows in blocks_of_rows(len(found)):
+        if kind == "sum":
+            found[rows] += output[rows]
+        else:
+            found[rows] = unit_vectors(found[rows]) + unit_vectors(output[rows])
+    return found
+
+
+def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
+    """Return the input vectors, whichever vectors of `kind` were written to `path`.
+
+    Raises
+    ------
+    UsageError
+        They are not distinguishable from these.
+    """
+    if kind == "input":
+        return vectors
+    if kind == "sum":
+        return np.asarray(vectors - context)
+    raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
+
+
+def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
+    """Raise an error if training options that affect scores are not valid."""
+    try:
+        TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
+    except UsageError as error:
+        raise FormatError(
+            f"{path}: the training options in it are not valid: {error.message}"
+        ) from None

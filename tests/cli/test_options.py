@@ -21,8 +21,7 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import UsageError, in_python_terms, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
-from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
+from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions, resolved
 from dcme_w2v.words.train import TrainJob
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)

@@ -17,8 +17,7 @@ from dcme_w2v.files import space
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.words import train as run_module
 from dcme_w2v.words import trainer as trainer_module
-from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.options import TrainOptions, resolved
 from dcme_w2v.words.trainer import Trainer
 
 

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
 from dcme_w2v.files import space
 from dcme_w2v.files.opening import MAGIC
-from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.corpus import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text import cache, distinct_words
+from dcme_w2v.text import cache, reading
+from dcme_w2v.text.cache import HeldOutLines
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
-from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
 
 LAST = 1 << 31
@@ -220,7 +220,7 @@ def test_cache_has_no_name_and_is_mapped_read_only(monkeypatch):
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    for module in space, distinct_words:
+    for module in space, reading:
         monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
@@ -251,7 +251,7 @@ def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, m
     is_known = isinstance(more.get("vocabulary"), Vocabulary)
     with monkeypatch.context() as few, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        few.setattr(distinct_words, "memory_limit", lambda: 7_000_000)
+        few.setattr(reading, "memory_limit", lambda: 7_000_000)
         again = encode(paths, options, **run, **more)
         counted = count(paths, options, **run)
     said = re.compile(r"fewer than (\d+) times .* min_count \1; .*count parts")
@@ -279,9 +279,9 @@ def texts_of(vocabulary, ids):
 
 def test_words_of_a_stream_are_not_dropped(monkeypatch):
     """It cannot be read again."""
-    for module in space, distinct_words:
+    for module in space, reading:
         monkeypatch.setattr(module, "memory_limit", lambda: 5_000_000)
-    monkeypatch.setattr("dcme_w2v.formats.sentences.BLOCK_BYTES", 50_000)
+    monkeypatch.setattr("dcme_w2v.formats.corpus.BLOCK_BYTES", 50_000)
     lines = (" ".join(f"w{number}" for number in range(i, i + 50)) for i in range(0, 90_000, 50))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
         count(Sentences(lines), ALL)

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.text.cache import HeldOutLines
 from dcme_w2v.words.heldout import HeldOut, dual_bounds
 from dcme_w2v.words.language_model import biases_of
 from dcme_w2v.words.likelihood import contexts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dcme_w2v.formats.vectors.manifest import (
+from dcme_w2v.formats.vectors.vectors_io import (
     audit_line,
     manifest_of,
 )

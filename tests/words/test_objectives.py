@@ -14,8 +14,7 @@ from reference import LAST, Reference, initial_table
 from reference_objectives import OBJECTIVES
 
 from dcme_w2v._core.models import KERNELS
-from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.options import TrainOptions, resolved
 from dcme_w2v.words.trainer import Trainer
 
 TOLERANCE = 1e-5

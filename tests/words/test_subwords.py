@@ -16,8 +16,7 @@ from dcme_w2v._core.models import KERNELS
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.options import SubwordOptions
-from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.options import TrainOptions, resolved
 from dcme_w2v.words.trainer import Trainer
 
 SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}

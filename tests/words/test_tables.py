@@ -5,8 +5,7 @@ from helpers import manifest, unit_rows
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dcme_w2v as dw
-from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.options import TrainOptions, vectors_of
 
 LINES = [f"w{i % 7} w{i % 5} w{i % 3} w{i % 11}" for i in range(200)]
 OPTIONS = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1}

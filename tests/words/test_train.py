@@ -25,7 +25,6 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.platform import SIGNALS
-from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
@@ -33,6 +32,7 @@ from dcme_w2v.words.options import (
     PresetOptions,
     RoundsOptions,
     TrainOptions,
+    resolved,
 )
 from dcme_w2v.words.train import FIELDS
 
