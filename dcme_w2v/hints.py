@@ -33,7 +33,7 @@ pretrained-vectors: --init
 save-output: --output-tables
 save-vocab: the command vocab
 autotune-validation autotune-duration: --tune
-merge-context-vectors sum-context ensemble: --vectors=sum
+merge-context-vectors sum-context ensemble: --output-vectors=sum
 callbacks compute-loss: --progress
 trim-rule: --read-vocab
 verbose debug: --quiet|--progress
@@ -43,7 +43,7 @@ n-components n-clusters: --latent|--clusters
 tol: --tolerance
 fit-intercept: --bias
 restrict-vocab clip-end: --limit
-k n top-n top-k: --topn
+n topn top-n top-k words: -k
 write-header: --header
 input corpus-file corpus-iterable: CORPUS, the first argument
 cbow-mean: omit it: CBOW always takes the mean

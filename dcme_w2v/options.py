@@ -101,7 +101,7 @@ class VocabularyOptions(TokenizerOptions):
         5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
     )
     max_vocab: int | None = option(
-        None, "keep only the N most frequent words", minimum=1, metavar="N", advanced=True
+        None, "keep only the N most frequent words", minimum=1, metavar="N"
     )
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
@@ -144,7 +144,7 @@ class SubwordOptions(Checked):
         "average each word's own vector with the vectors of its n-grams of MIN to MAX characters, "
         "such as 3-6 (ns)",
         metavar="MIN-MAX",
-        only={"objective": ("ns",), "vectors": ("input",)},
+        only={"objective": ("ns",), "output_vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
         strict=True,
         check=ngram_lengths,
@@ -219,7 +219,6 @@ class LogOptions(Checked):
         "log start, progress, epochs and end to this file, one JSON object per line",
         metavar="FILE",
         path="log",
-        advanced=True,
     )
 
 

@@ -67,7 +67,9 @@ def of_words(_):
 RESULTS = {
     "latent classes": lambda threads: latent(threads, LABELS, latent=40),
     "clusters": lambda threads: latent(threads, None, latent=20, l2=1e-4),
-    "clusters by k-means": lambda threads: latent(threads, None, latent=20, init="kmeans", lsa=0),
+    "clusters by k-means": lambda threads: latent(
+        threads, None, latent=20, init_method="kmeans", lsa=0
+    ),
     "scdv": scdv,
     "static": lambda threads: sentences(threads, "static"),
     "usif": lambda threads: sentences(threads, "usif"),

@@ -1,35 +1,37 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
- * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster of neighboring classes has a center over them. Head: the target's cluster and the Q
- * of the greatest bounds are scored class by class. Tail: each other cluster is one summand, its
- * bound; within it mu is in proportion to the center. Maximizing (5) over these mu gives in closed
- * form log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with
- * the maximizer p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes
- * have beyond their center's bound, one of them a high score, say; without a correction it grows,
- * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
- * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
- * sum: without bias, and small where the bound is good. All C classes move at every document, by
- * the gradient of s_i less that logarithm:
+ * In the paper, one center alpha_z approximates a document's dual distribution mu in (5). Here,
+ * each cluster of similar classes has its own center over its classes. Head: the target's cluster
+ * and the Q clusters with the greatest bounds are scored class by class. Tail: each other cluster
+ * contributes one summand, its bound; within it, mu is proportional to the center. Maximizing (5)
+ * over these mu gives, in closed form, log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k
+ * . x + H_k) over the tail), where the maximizers p_j and p_k are proportional to the summands.
  *
- *     the head      w_j += rate (1[j = i] - p_j) x
- *     the tail      w_j -= rate p_k alpha_kj x, as one column owed_k a cluster
- *     those drawn   also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
+ * The gap is what the classes of a tail cluster exceed its bound by, for example because one of
+ * them has a high score. Without a correction the gap grows, because nothing lowers such a class's
+ * score. So S of the T tail clusters d are drawn and scored, and (T / S) (sum of exp(s_j) over d's
+ * classes - exp(u_d . x + H_d)) >= 0 is added to the sum: an unbiased correction, which is small
+ * where the bound is tight. Every document moves all C classes, along the gradient of s_i minus
+ * that logarithm:
  *
- * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
- * turn gets a new center, once in I C documents (option center_interval). With all clusters in the
- * head this is exact softmax.
+ *     head              w_j += rate (1[j = i] - p_j) x
+ *     tail              w_j -= rate p_k alpha_kj x, stored as one column owed_k per cluster
+ *     drawn clusters    also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
  *
- * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
- * time. The caller numbers the classes so that similar ones are neighbors.
+ * u_k and owed_k are updated at the same time, so that all values include the last document.
+ * Offline, the clusters in turn get a new center, each once in I C documents (option
+ * center_interval). If all clusters are in the head, this is the exact softmax.
  *
- * Cluster k has the classes of the columns k width .. (k + 1) width of W and a center alpha_k over
- * them, so that its bound on the share of its classes in the partition function,
+ * A cluster of 16 classes is one cache line of a row of W, which is read and written line by line.
+ * The caller numbers the classes so that similar classes are adjacent.
+ *
+ * Cluster k consists of columns k width .. (k + 1) width - 1 of W and a center alpha_k over them,
+ * so that its bound on its classes' share of the partition function,
  *     log(sum of exp(s_j) over its classes) >= u_k . x + H(alpha_k),    u_k = W alpha_k,
- * takes one column, and all bounds one product of K columns. What a document's share p_k of a
- * cluster asks of its classes, w_j -= rate p_k alpha_kj x, is one more column: owed_k += rate p_k
- * x, in place of which u_k . x - |alpha_k|^2 owed_k . x and s_j - alpha_kj owed_k . x are the
- * products with the weights as they ought to be. It is folded into W when the center changes.
+ * takes one column, and all bounds take one product with K columns. The update of a cluster's
+ * classes by a document's share p_k, w_j -= rate p_k alpha_kj x, takes one more column: owed_k +=
+ * rate p_k x. Products with the updated weights are then u_k . x - |alpha_k|^2 owed_k . x and s_j
+ * - alpha_kj owed_k . x. owed_k is applied to W when the center changes.
  *
  * Legend: C classes, F features with the bias, K clusters, alpha center, H entropy.
  */
@@ -43,20 +45,20 @@
 typedef struct {
     const dcme_problem *problem;
     int64_t count;     /* K */
-    int64_t width;     /* classes of a cluster, a multiple of DCME_PAD; the last may have fewer */
+    int64_t width;     /* classes per cluster, a multiple of DCME_PAD; the last may have fewer */
     int64_t stride;    /* dcme_stride(K) */
     int64_t features;  /* F */
-    real *table;       /* (F, 2 stride) u and owed of a feature side by side */
-    real *alpha;       /* (stride of W) all centers, each at its classes */
+    real *table;       /* (F, 2 stride) u and owed of each feature side by side */
+    real *alpha;       /* (stride of W) all centers, each in the columns of its classes */
     real *entropy;     /* (stride) H(alpha_k) */
     real *square;      /* (stride) |alpha_k|^2 */
-    real *weight;      /* (stride) sum of rate p_k in owed_k */
-    _Atomic int *busy; /* (K) a thread is at its offline update */
+    real *weight;      /* (stride) sum of rate p_k that owed_k contains */
+    _Atomic int *busy; /* (K) whether a thread is doing the offline update */
 } class_bounds;
 
-enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
+enum { ROWS = 64 }; /* number of rows per kernel call */
 
-/* Columns of cluster k in W, padding included, and without. */
+/* Columns of cluster k in W, with and without padding. */
 static int64_t columns_of(const class_bounds *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->stride - k * clusters->width);
 }
@@ -65,7 +67,7 @@ static int64_t classes_of(const class_bounds *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
-/* Square and u of a center that has just been made, of this entropy. */
+/* Compute the square and u of a new center that has this entropy. */
 static void update_moments(class_bounds *clusters, int64_t k, real entropy) {
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
@@ -90,7 +92,7 @@ static void start_cluster(class_bounds *clusters, int64_t k) {
     update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
 
-/* At most --clusters of them; centers start as the frequencies of their classes. */
+/* Make at most --clusters clusters, whose centers start as the frequencies of their classes. */
 static void open_clusters(class_bounds *c, dcme_arena *arena, const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
     int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
@@ -109,7 +111,8 @@ static void open_clusters(class_bounds *c, dcme_arena *arena, const dcme_problem
         start_cluster(c, k);
 }
 
-/* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
+/* Compute products (2 stride) = table . x for instance d, then bounds (stride), which are -INFINITY
+ * in the padding. */
 static void bounds_of(const class_bounds *clusters, dcme_batch *batch, int64_t d, real *products,
                       real *bounds) {
     int64_t stride = clusters->stride;
@@ -121,7 +124,7 @@ static void bounds_of(const class_bounds *clusters, dcme_batch *batch, int64_t d
         bounds[k] = -INFINITY;
 }
 
-/* W -= owed_k alpha_k, and scores = W' mean of the x owed. */
+/* W -= owed_k alpha_k; then scores = W' times the mean of the x in owed_k. */
 static void fold_cluster(class_bounds *clusters, int64_t k, real *scores) {
     const dcme_linear *model = clusters->problem->model;
     int64_t columns = columns_of(clusters, k);
@@ -146,8 +149,9 @@ static void fold_cluster(class_bounds *clusters, int64_t k, real *scores) {
     }
 }
 
-/* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
- * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
+/* Apply the pending updates of cluster k to W, then set alpha_k = softmax(W' mean of x) over its
+ * classes (14), with the mean of the pending x, and compute u_k, the entropy and the square.
+ * `scratch` has room for `width` numbers. */
 static void update_cluster(class_bounds *clusters, int64_t k, real *scratch) {
     if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
         return; /* nothing is pending, or another thread holds the lock */
@@ -159,9 +163,9 @@ static void update_cluster(class_bounds *clusters, int64_t k, real *scratch) {
     atomic_store(&clusters->busy[k], 0);
 }
 
-/* Fold what all clusters owe into W, after an epoch; centers stay. */
+/* Apply the pending updates of all clusters to W after an epoch, without moving the centers. */
 static void fold(void *shared) {
-    class_bounds *clusters = shared; /* the first of what threads share */
+    class_bounds *clusters = shared; /* the first item in the memory that threads share */
     const dcme_linear *model = clusters->problem->model;
     for (int64_t f = 0; f < clusters->features; f++) {
         real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;
@@ -181,17 +185,17 @@ static void fold(void *shared) {
 typedef struct {
     class_bounds clusters;
     int64_t top;           /* Q, at most K - 1 */
-    int64_t draws;         /* S, at most the classes that are left */
-    int64_t interval;      /* documents from one offline update to the next */
-    _Atomic uint64_t turn; /* whose it is, modulo K */
+    int64_t draws;         /* S, at most the number of remaining classes */
+    int64_t interval;      /* number of documents between two offline updates */
+    _Atomic uint64_t turn; /* counter that selects the next cluster to update, modulo K */
 } shared_state;
 
 typedef struct {
     shared_state *shared;
     int64_t instances;
-    int64_t scored;         /* clusters whose classes are scored: the head and those drawn */
-    int32_t *head;          /* (top + 1 + draws) the target's, the top ones, those drawn */
-    real *products, *moved; /* (2 stride) each, as a row of the clusters' table */
+    int64_t scored; /* clusters whose classes are scored: the head and the drawn ones */
+    int32_t *head;  /* (top + 1 + draws) the target's cluster, top clusters, drawn clusters */
+    real *products, *moved; /* (2 stride) each, like a row of the cluster table */
     real *bounds, *shares;  /* (stride) */
     real *scores, *steps;   /* ((top + 1 + draws) width) */
     real *rates;            /* (widest) */
@@ -228,13 +232,13 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_SAVE(arena, me->instances);
 }
 
-/* Draw clusters of the tail, each at most once. */
+/* Draw clusters from the tail, each at most once. */
 static void draw(thread_state *me, uint64_t *stream) {
     const class_bounds *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
         int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
-        for (; k < g->count - 1; k++) { /* a bound that is not finite ends the search, too */
+        for (; k < g->count - 1; k++) { /* a bound that is not finite also ends the search */
             int taken = me->bounds[k] == -INFINITY;
             for (int64_t i = first; i < me->scored; i++)
                 taken |= me->head[i] == k;
@@ -245,8 +249,8 @@ static void draw(thread_state *me, uint64_t *stream) {
     }
 }
 
-/* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
- * those drawn, whose bounds stay. */
+/* Find the target's cluster and the Q others with the greatest bounds, and remove their bounds;
+ * then draw clusters from the rest, and keep their bounds. */
 static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
     const class_bounds *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
@@ -262,7 +266,7 @@ static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
     }
 }
 
-/* Scores of the classes of these clusters, -INFINITY in the padding. */
+/* Score the classes of these clusters, with -INFINITY in the padding. */
 static void score(thread_state *me, dcme_batch *batch, int64_t d) {
     const class_bounds *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
@@ -279,8 +283,8 @@ static void score(thread_state *me, dcme_batch *batch, int64_t d) {
     }
 }
 
-/* Where a drawn cluster's classes have more than its bound, make their summands the correction in
- * the head of this file, else 0; returns by how much the sum changes. */
+/* If the classes of a drawn cluster sum to more than its bound, turn their summands into the
+ * correction described at the top of this file, otherwise into 0; return the change of the sum. */
 static double correct(thread_state *me) {
     const class_bounds *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
@@ -292,7 +296,7 @@ static double correct(thread_state *me) {
         double sum = 0;
         for (int64_t j = 0; j < g->width; j++)
             sum += steps[j];
-        /* it may have less while another thread is renewing the center */
+        /* the sum may be less while another thread updates the center */
         real factor_here = sum > bound ? factor : 0;
         change += factor_here * (sum - bound) - sum;
         for (int64_t j = 0; j < columns_of(g, me->head[i]); j++)
@@ -301,7 +305,8 @@ static double correct(thread_state *me) {
     return change;
 }
 
-/* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
+/* Compute `steps` = 1[j = i] - p_j for the head and `shares` = p_k for the tail; return -Q_t of
+ * (8). */
 static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
     const class_bounds *g = &me->shared->clusters;
     const dcme_kernels *kernels = batch->model->kernels;
@@ -358,7 +363,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-/* All weights but the biases have been multiplied by `factor`. */
+/* Scale the owed sums after all weights except the biases were multiplied by `factor`. */
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
     const class_bounds *g = &((shared_state *)shared)->clusters;
     (void)problem;

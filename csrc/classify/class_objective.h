@@ -1,5 +1,5 @@
-/* The interface of every objective of classification: the memory that threads share, the memory of
- * each thread, and one step. */
+/* The interface of every classification objective: memory shared by the threads, memory of each
+ * thread, and one training step. */
 #pragma once
 
 #include "classify/batch.h"
@@ -15,17 +15,18 @@ typedef struct {
 } dcme_problem;
 
 typedef struct {
-    /* Make what the threads share, in `shared`, shared_size bytes of zeros. */
+    /* Initialize the shared memory `shared`, which is shared_size bytes of zeros. */
     void (*open)(void *shared, dcme_arena *arena, const dcme_problem *problem);
     int64_t shared_size;
-    /* Make what one thread holds, in `thread`, thread_size bytes of zeros. */
+    /* Initialize one thread's memory `thread`, which is thread_size bytes of zeros. */
     void (*thread_open)(void *thread, dcme_arena *arena, const dcme_problem *problem, void *shared);
     int64_t thread_size;
-    /* Learn the batch's instances at a rate. */
+    /* Train on the instances of the batch with this learning rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
-    /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
+    /* After an epoch, apply to the weights what the objective keeps beside them; may be NULL. */
     void (*fold)(void *shared);
-    /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
+    /* Called after all weights except the biases were multiplied by `factor`; NULL if there is
+     * nothing to do. */
     void (*shrink)(const dcme_problem *problem, void *shared, real factor);
 } dcme_class_objective;
 

@@ -39,14 +39,15 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, me->weights, dcme_stride(n));
 }
 
-/* The target and the draws. */
+/* Draw noise classes behind the target. */
 static void draw(thread_state *me, int32_t target, uint64_t *stream) {
     me->classes[0] = target;
     for (int32_t k = 1; k <= me->problem->options->negative; k++)
         me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, stream);
 }
 
-/* -log sigma(s_0) - sum_j log sigma(-s_j) of the target, which comes first, and the draws. */
+/* Return -log sigma(s_0) - sum_j log sigma(-s_j) for the target, which comes first, and the noise
+ * classes. */
 static double loss_of(const real *scores, int64_t count) {
     double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t j = 1; j < count; j++)
@@ -54,7 +55,7 @@ static double loss_of(const real *scores, int64_t count) {
     return loss;
 }
 
-/* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
+/* Turn scores into the weights 1[j = i] - sigma(s_j - o_j). */
 static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
     const dcme_noise *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)

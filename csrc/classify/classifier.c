@@ -1,11 +1,11 @@
-/* The training of a linear classifier: its work for the engine, whose units are mini-batches. */
+/* Trains a linear classifier: the engine's callbacks, with mini-batches as units. */
 #include "classify/class_objective.h"
 #include "common/random.h"
 
 typedef struct {
-    _Alignas(DCME_LINE) dcme_classifier *classifier; /* no other worker in its cache lines */
-    dcme_done *done;                                 /* the engine's */
-    void *thread;                                    /* the objective's part */
+    _Alignas(DCME_LINE) dcme_classifier *classifier; /* no two workers share a cache line */
+    dcme_done *done;                                 /* read by the engine */
+    void *thread;                                    /* the objective's memory */
     dcme_batch batch;
 } worker;
 
@@ -17,8 +17,8 @@ struct dcme_classifier {
     dcme_linear model;
     dcme_problem problem;
     const dcme_class_objective *objective;
-    void *shared;   /* the objective's part */
-    int64_t *order; /* (instances) this epoch's */
+    void *shared;   /* the objective's memory */
+    int64_t *order; /* (instances) order of this epoch */
     double weight;  /* sum of the instances' weights */
 };
 
@@ -56,7 +56,8 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     return end;
 }
 
-/* Fisher and Yates. The order is computed from the seed, so that an epoch can be repeated. */
+/* Fisher-Yates shuffle. The order depends only on the seed and the epoch, so that an epoch can be
+ * repeated. */
 static void shuffle(void *job, int64_t epoch) {
     dcme_classifier *c = job;
     uint64_t stream = dcme_stream(c->options.seed, epoch, 0, DCME_ORDER);
@@ -67,8 +68,8 @@ static void shuffle(void *job, int64_t epoch) {
     }
 }
 
-/* The decay of --l2 for a whole epoch, applied at its end as an implicit step: W + rate g =
- * W (1 + rate l2) holds where the gradient g of the loss is l2 W, at the optimum. */
+/* Apply the decay of --l2 for a whole epoch at its end, as an implicit step: W + rate g = W (1 +
+ * rate l2) holds where the gradient g of the loss equals l2 W, which is the optimum. */
 static void shrink(dcme_classifier *c, int64_t epoch) {
     const dcme_schedule *schedule = &c->engine.schedule;
     double first = dcme_learning_rate(schedule, epoch, 0);

@@ -1,11 +1,8 @@
-/* Maximum-entropy classification from Python's or a C test's side.
- *
- * The model is linear: class j of C has the score s_j = w_j . x for a sparse vector x, and
- * the probability softmax(s)_j. Weights are held by feature: row f has the weights of feature f in
- * all classes, so that a document updates whole rows or pieces of
- * rows. x ends with a constant feature, whose weights are the biases. The caller owns documents,
- * weights and the epoch loop.
- */
+/* Maximum-entropy classification, as called from Python or a C test. The model is linear: class j
+ * of C has the score s_j = w_j . x for a sparse vector x, and the probability softmax(s)_j. Weights
+ * are stored by feature: row f has the weights of feature f for all classes, so that a document
+ * updates whole rows or parts of rows. x ends with a constant feature, whose weights are the
+ * biases. The caller owns the documents, the weights and the epoch loop. */
 #pragma once
 
 #include "classify/classify_options.h"
@@ -13,91 +10,93 @@
 #include "engine/engine.h"
 #include "kernels/kernels.h"
 
-/* Sparse rows: document d has the features[i] = values[i] for starts[d] <= i < starts[d + 1]. */
+/* Sparse rows: document d has features[i] = values[i] for starts[d] <= i < starts[d + 1]. */
 typedef struct {
     const int64_t *starts;   /* (count + 1) */
-    const int32_t *features; /* below the model's `features` */
+    const int32_t *features; /* below the model's feature count */
     const real *values;
     int64_t count;
 } dcme_sparse_rows;
 
-/* Training instances: a document with several labels is an instance for each of them. */
+/* Training instances: a document with several labels is one instance per label. */
 typedef struct {
     const int64_t *documents; /* (count) */
-    const int32_t *labels;    /* (count), or the labels of all sets */
+    const int32_t *labels;    /* (count), or the labels of all label sets */
     int64_t count;
-    const real *weights; /* (count) positive weights of the instances; NULL: 1 each */
+    const real *weights; /* (count) positive weight of each instance; NULL: all 1 */
     const int64_t *sets; /* (count + 1) instance i has the labels from sets[i] to sets[i + 1],
                             ascending (hinge); NULL: labels[i] */
 } dcme_instances;
 
 typedef struct {
     int64_t classes;  /* C */
-    int64_t stride;   /* dcme_stride(classes); the padding stays 0 */
-    int64_t features; /* F, without the bias */
-    real bias;        /* value of the constant feature, the last */
+    int64_t stride;   /* dcme_stride(classes); the padding remains 0 */
+    int64_t features; /* F, without the constant feature */
+    real bias;        /* value of the constant feature, which is the last */
     real *weights;    /* (features + 1, stride) */
     const dcme_kernels *kernels;
 } dcme_linear;
 
-/* Targets of an instance in place of a class; its label is the number of its row. TARGETS: the
- * rows are distributions t over the classes, and the loss is -sum_k t_k log p_k. LATENT: classes
- * are latent, the rows are log alpha_k,y = log p(y | k), and the loss is -log sum_k p_k alpha_k,y,
+/* Soft targets instead of classes: an instance's label is the index of its row. TARGETS: the rows
+ * are distributions t over the classes, and the loss is -sum_k t_k log p_k. LATENT: classes are
+ * latent, the rows are log alpha_k,y = log p(y | k), and the loss is -log sum_k p_k alpha_k,y,
  * whose gradient has the errors p - xi with the posterior xi_k ~ p_k alpha_k,y (Joulin, Bach and
  * Ponce 2010). */
 enum { DCME_TARGETS, DCME_LATENT };
 typedef struct {
     int32_t kind;
     const real *rows; /* (labels, stride) */
-    real *posterior;  /* (instances, stride) xi is written here; NULL: it is not wanted */
+    real *posterior;  /* (instances, stride) receives xi; NULL if it is not needed */
 } dcme_soft_targets;
 
 typedef struct dcme_classifier dcme_classifier;
 
-/* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
- * instruction set, NULL for the fastest. Everything
- * given must outlive the classifier, which must be closed, also if opening failed. */
+/* Open a classifier. `counts` (classes) says how often each label occurs, which is at least once.
+ * `kernels` names the instruction set; NULL selects the fastest. All arguments must outlive the
+ * classifier, which must be closed even if opening it failed. */
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
                                  dcme_error *error);
 
-/* Its epochs, progress and state; see engine/engine.h. An epoch is all instances once, in an order
- * that the seed and the epoch decide. Its rows are the rows of the weights. */
+/* Return the engine for its epochs, progress and state; see engine/engine.h. An epoch visits all
+ * instances once, in an order that depends on the seed and the epoch. The engine's rows are the
+ * rows of the weights. */
 dcme_engine *dcme_classifier_engine(dcme_classifier *classifier);
 
 void dcme_classifier_close(dcme_classifier *classifier);
 
-/* scores[d * stride + j] = s_j of the document begin + d, for begin <= . < end. */
+/* scores[d * stride + j] = s_j of document begin + d, up to document end - 1. */
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error);
 
-/* The documents of instances by feature, which X^T E is summed by. Instances are taken DCME_PIECE
- * at a time: the errors of a strip of classes stay in the last cache, and most of the gradient is
- * read and written once a piece, so not too often. Piece i has the columns first[i] <= c < first[i
- * + 1], ascending by feature; column c has the values from starts[c] to starts[c + 1], ascending by
+/* The documents of the instances by feature, for computing X^T E. Instances are processed in pieces
+ * of DCME_PIECE: the errors of a strip of classes stay in the last-level cache, while most of the
+ * gradient is read and written once per piece. Piece i has the columns first[i] .. first[i + 1] -
+ * 1, ascending by feature; column c has the values starts[c] .. starts[c + 1] - 1, ascending by
  * instance. */
 enum { DCME_PIECE = 16384 };
 typedef struct {
     const int64_t *first;      /* (pieces + 1) */
-    const int32_t *feature;    /* (columns) without the bias */
+    const int32_t *feature;    /* (columns) without the constant feature */
     const int64_t *starts;     /* (columns + 1) */
-    const uint16_t *instances; /* (values) number within the piece */
+    const uint16_t *instances; /* (values) index of the instance within the piece */
     const real *values;
 } dcme_by_feature;
 
-/* The data of the exact problem; `columns` are made from these documents and instances. */
+/* The data of the exact problem; `columns` must have been made from these documents and instances.
+ */
 typedef struct {
     const dcme_sparse_rows *documents;
     const dcme_instances *instances;
-    const dcme_by_feature *columns; /* NULL where no gradient is wanted */
-    const dcme_soft_targets *soft;  /* NULL: the labels are classes */
+    const dcme_by_feature *columns; /* NULL if no gradient is needed */
+    const dcme_soft_targets *soft;  /* NULL: each label is a class */
 } dcme_exact_problem;
 
-/* The exact problem: *loss = weighted sum of -log p of the instances; gradient (features + 1,
- * classes) = its derivative by the weights, or NULL: only the loss, and the posterior. Sums are in
- * double precision and do not depend on `threads`. */
+/* Compute the exact loss, *loss = weighted sum of -log p over the instances, and its gradient by
+ * the weights (features + 1, classes). With a NULL gradient, only the loss and the posterior are
+ * computed. Sums are in double precision and do not depend on `threads`. */
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
                                    const dcme_exact_problem *problem, int32_t threads,
                                    dcme_error *error);

@@ -1,18 +1,18 @@
-/* The options of training a classifier, field for field those that Python hands over. */
+/* The training options of a classifier; the fields are those that Python passes. */
 #pragma once
 
 #include <stdint.h>
 
-/* Values of --objective, in the order of the `choices` of the Python declaration. */
+/* Values of --objective, in the order of `choices` in the Python declaration. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
-/* The same of --dcme-update, and of --loss. */
+/* Values of --dcme-update and of --loss, in the same way. */
 enum { DCME_ROBUST, DCME_PAPER };
 enum { DCME_CLASSIFY_SOFTMAX, DCME_CLASSIFY_HINGE };
 
 typedef struct {
     int32_t objective;
-    int32_t loss; /* of GD */
+    int32_t loss; /* for GD */
     int32_t negative;
     double noise_power;
     int32_t class_clusters;

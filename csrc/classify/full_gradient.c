@@ -1,33 +1,30 @@
-/* Scores for prediction, and the exact loss and gradient for a batch solver, of labels or of soft
- * targets.
- *
- * Threads share the documents for the scores. Of the gradient, instances are taken a piece at a
- * time, and threads share the features, so that no two write to the same place and sums do not
- * depend on how many there are.
- */
+/* Scores for prediction, and the exact loss and gradient for a batch solver, with labels or soft
+ * targets. Threads divide the documents for the scores. For the gradient, instances are processed
+ * piece by piece and threads divide the features, so that no two threads write to the same place
+ * and sums do not depend on the number of threads. */
 #include "classify/batch.h"
 #include "platform.h"
 
-enum { BATCH = 64 }; /* documents whose rows fit the cache */
+enum { BATCH = 64 }; /* number of documents whose rows fit the cache */
 
 typedef struct {
     const dcme_linear *model;
-    const dcme_exact_problem *problem; /* NULL: scores are wanted */
+    const dcme_exact_problem *problem; /* NULL if scores are wanted */
     const dcme_sparse_rows *documents;
-    int64_t first;    /* instance, or document */
-    int64_t count;    /* from it on */
+    int64_t first;    /* index of the first instance or document */
+    int64_t count;    /* scores from there on */
     real *scores;     /* (count, stride), errors afterwards */
     double *losses;   /* (count) */
-    double *gradient; /* (features + 1, classes); NULL: not wanted */
+    double *gradient; /* (features + 1, classes); NULL if it is not needed */
 } piece;
 
 typedef struct {
     dcme_handle handle;
     piece *piece;
-    int64_t begin, end; /* instances of the piece, or columns */
-    dcme_batch batch;   /* of these instances */
-    real **rows;        /* errors of a feature's instances */
-    real *posterior;    /* (stride), of one document at a time where none is returned */
+    int64_t begin, end; /* range of instances in the piece, or of columns */
+    dcme_batch batch;   /* loss of these instances */
+    real **rows;        /* pointers to the errors of a feature's instances */
+    real *posterior;    /* (stride) one document at a time, if scores are not returned */
 } worker;
 
 static void *score(void *argument) {
@@ -79,7 +76,7 @@ static double latent_errors(const piece *p, int32_t label, real *row, real *xi) 
     return loss;
 }
 
-/* An instance's scores become errors; returns its loss. */
+/* Turn an instance's scores into errors, and return its loss. */
 static double errors_of(const piece *p, int64_t d, real *row, real *xi) {
     const dcme_soft_targets *soft = p->problem->soft;
     int32_t label = p->problem->instances->labels[p->first + d];
@@ -92,7 +89,7 @@ static double errors_of(const piece *p, int64_t d, real *row, real *xi) {
     return latent_errors(p, label, row, xi);
 }
 
-/* Scores, then errors and losses, times the instance's weight. */
+/* Compute scores, then errors and losses times the instances' weights. */
 static void *compute_errors(void *argument) {
     worker *w = argument;
     piece *p = w->piece;
@@ -108,8 +105,8 @@ static void *compute_errors(void *argument) {
     return NULL;
 }
 
-/* out += values[0] rows[0] + values[1] rows[1] + ... In double precision, sums are the same except
- * for the last bits, however the documents are divided between machines. */
+/* out += values[0] rows[0] + values[1] rows[1] + ... In double precision, sums agree except for the
+ * last bits, no matter how the documents are divided among machines. */
 static void add_products(double *restrict out, real *const *rows, const real *values, int64_t count,
                          int64_t size) {
     int64_t i = 0;
@@ -146,7 +143,7 @@ static void *add_gradient(void *argument) {
     return NULL;
 }
 
-/* The gradient of the biases: every instance has the constant feature. */
+/* Compute the gradient of the biases: every instance has the constant feature. */
 static void add_bias(piece *p) {
     double *out = p->gradient + p->model->features * p->model->classes;
     for (int64_t d = 0; d < p->count; d++) {
@@ -164,7 +161,7 @@ static void split_documents(piece *p, worker *workers, int32_t threads, void *(*
     dcme_run_threads(work, workers, sizeof *workers, threads);
 }
 
-/* Let threads share the columns of a piece, each about the same number of values. */
+/* Divide the columns of a piece among the threads, with about the same number of values each. */
 static void split_columns(piece *p, worker *workers, int32_t threads) {
     const dcme_by_feature *columns = p->problem->columns;
     const int64_t *first = columns->first + p->first / DCME_PIECE, *starts = columns->starts;
@@ -179,7 +176,8 @@ static void split_columns(piece *p, worker *workers, int32_t threads) {
     dcme_run_threads(add_gradient, workers, sizeof *workers, threads);
 }
 
-/* What each thread needs; a feature has `most` instances at once. */
+/* Allocate each thread's memory; `most` is the maximum number of instances of a feature in a piece.
+ */
 static worker *open_workers(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
     int64_t widest = dcme_widest(p->documents);
     worker *workers = dcme_take(arena, threads, sizeof *workers);

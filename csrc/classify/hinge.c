@@ -1,40 +1,39 @@
-/* The squared hinge loss, one class against the rest, by stochastic gradient descent on small
- * batches: with y_j = 1 for a document's labels and -1 for all other classes, and scores s = W x,
- * descend sum_j max(0, M - y_j s_j)^2 / 2. A document is one example with the set of its labels.
+/* The squared one-vs-rest hinge loss, by stochastic gradient descent on small batches: with y_j =
+ * 1 for a document's labels, y_j = -1 for all other classes, and scores s = W x, descend sum_j
+ * max(0, M - y_j s_j)^2 / 2. A document is one example with the set of its labels.
  *
  * The loss is a sum over classes, so scores, errors and updates are computed for one strip of
- * classes after the other, whose weights stay in the cache in between. Most errors are 0: only
- * lines of classes (DCME_PAD, a cache line of weights) with an error are updated. Where documents
- * have sets of labels, and so most classes are rare, a line none of whose scores was above -M -
- * SLACK at the last visit of the document is not scored again: the shrinking of Joachims (1999)
- * and LIBLINEAR. Lines with one of its labels are always scored.
+ * classes at a time, whose weights stay in the cache in between. Most errors are 0: only lines of
+ * classes (DCME_PAD, a cache line of weights) with an error are updated. If documents have label
+ * sets, most classes are rare. Then a line whose scores were all at most -M - SLACK at the
+ * document's last visit is not scored again, as in the shrinking of Joachims (1999) and LIBLINEAR.
+ * Lines with one of the document's labels are always scored.
  */
 #include "classify/class_objective.h"
 
-/* M. The weights are proportional to it, so it has no effect on which score is the highest; with
- * this one, softmax of the scores is near the probabilities of the classes. */
+/* M. The weights are proportional to it, so it does not affect which score is the highest. With
+ * this value, the softmax of the scores is close to the class probabilities. */
 #define MARGIN ((real)4)
 
-/* On EURLEX57K with 1, epochs after the first take a third of the time and the precision is the
- * same as without. */
+/* With 1, epochs after the first take a third of the time on EURLEX57K, at the same precision. */
 #define SLACK ((real)1)
 
-/* Classes of a strip, whose weights for the features of a batch fit the cache. A byte has a bit for
- * each of its lines. */
+/* Number of classes per strip, such that the weights for a batch's features fit the cache. A byte
+ * has one bit per line of the strip. */
 enum { STRIP = 8 * DCME_PAD };
 
 typedef struct {
     const dcme_problem *problem;
     int64_t strips;
-    uint8_t *awake; /* (instances, strips) lines that are scored; NULL: all */
+    uint8_t *awake; /* (instances, strips) bits of the lines to score; NULL: all lines */
 } shared_state;
 
 typedef struct {
     const shared_state *shared;
     real *errors;    /* (batch, STRIP) */
-    real *steps;     /* (widest) a document's values times the rate */
-    int64_t *places; /* (batch) the next of a document's labels, which ascend */
-    int64_t *ends;   /* (batch) where they end */
+    real *steps;     /* (widest) a document's values times the learning rate */
+    int64_t *places; /* (batch) position of each document's next label; labels ascend */
+    int64_t *ends;   /* (batch) end of each document's labels */
     double *losses;  /* (batch) */
 } thread_state;
 
@@ -64,9 +63,8 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 
 static real missing(real score) { return MARGIN > score ? MARGIN - score : 0; }
 
-/* Scores of some classes become errors y_j max(0, M - y_j s_j), whose squares are added to the
- * document's loss. `label` is the document's next label; returns the first label after the strip.
- */
+/* Turn the scores of some classes into errors y_j max(0, M - y_j s_j), and add their squares to the
+ * document's loss. `label` is the document's next label; return the first label after the strip. */
 static const int32_t *become_errors(real *scores, int64_t column, int64_t width,
                                     const int32_t *label, const int32_t *end, double *loss) {
     real missed[STRIP];
@@ -89,7 +87,7 @@ static int has_error(const real *errors) {
     return found;
 }
 
-/* w_j += rate e_j x for the classes of a strip with an error. */
+/* w_j += rate e_j x for the classes of a strip that have an error. */
 static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t column, int64_t width,
                    real rate) {
     const dcme_linear *model = batch->model;
@@ -104,7 +102,7 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t colum
     }
 }
 
-/* Scores of the lines that are awake; the others have no error. */
+/* Score the active lines; the others have no error. */
 static void score(real *scores, dcme_batch *batch, int64_t d, int64_t column, int64_t width,
                   uint8_t awake) {
     const dcme_linear *model = batch->model;
@@ -121,7 +119,8 @@ static void score(real *scores, dcme_batch *batch, int64_t d, int64_t column, in
     }
 }
 
-/* The lines of a strip to score: lines that were awake, and lines of the document's labels. */
+/* Return the lines of a strip to score: lines that were active, and lines that contain a label of
+ * the document. */
 static uint8_t lines_to_score(const thread_state *me, int64_t instance, int64_t d, int64_t column) {
     const shared_state *state = me->shared;
     const int32_t *labels = state->problem->instances->labels;
@@ -147,7 +146,7 @@ static void stay_awake(const thread_state *me, int64_t instance, const real *sco
     me->shared->awake[instance * me->shared->strips + column / STRIP] = awake;
 }
 
-/* Learn the classes column .. column + STRIP - 1 of a batch. */
+/* Train classes column .. column + STRIP - 1 on a batch. */
 static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, real rate) {
     const dcme_linear *model = batch->model;
     const int32_t *labels = me->shared->problem->instances->labels;
@@ -170,7 +169,7 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, rea
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * MARGIN * MARGIN; /* as if M were 1 */
+    const double scale = 2 * MARGIN * MARGIN; /* scaled as if M were 1 */
     for (int64_t d = 0; d < batch->count; d++) {
         int64_t i = batch->numbers[d];
         me->places[d] = sets ? sets[i] : i;

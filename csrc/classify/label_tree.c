@@ -7,11 +7,11 @@
 typedef struct {
     const dcme_label_tree *tree;
     real *linear;    /* (widest) scores of a node's children */
-    int64_t *found;  /* (beam * widest) children of the searched nodes */
+    int64_t *found;  /* (beam * widest) children of the nodes that are searched */
     real *scores;    /* (beam * widest) */
-    int32_t *chosen; /* (the larger one of beam and count) */
+    int32_t *chosen; /* (the larger of beam and count) */
     int64_t *beam;   /* (beam) nodes to search */
-    real *reached;   /* (beam) their scores */
+    real *reached;   /* (beam) scores of these nodes */
 } search;
 
 static void add_row(search *s, int64_t row, real value) {
@@ -20,7 +20,7 @@ static void add_row(search *s, int64_t row, real value) {
         s->linear[tree->columns[i]] += value * tree->values[i];
 }
 
-/* The first of the rows from `low` below `high` whose feature is at least `feature`. */
+/* Return the first row in low .. high - 1 whose feature is at least `feature`. */
 static int64_t row_of(const int32_t *features, int64_t low, int64_t high, int32_t feature) {
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -38,7 +38,7 @@ static void add_feature(search *s, int64_t *row, int64_t end, int32_t feature, r
         add_row(s, *row, value);
 }
 
-/* Append a node's children to those found; returns how many there are. */
+/* Append a node's children to the candidates, and return their number. */
 static int64_t expand(search *s, int64_t node, real score, int64_t found,
                       const dcme_sparse_rows *documents, int64_t d) {
     const dcme_label_tree *tree = s->tree;

@@ -1,9 +1,7 @@
-/* Prediction by a tree of labels with sparse weights: beam search (Prabhu et al. 2018, Parabel).
- *
- * Nodes are numbered level by level, the root is 0. A node has for each feature that has weights in
- * it a sparse row of them. The score of a child is the score of its parent plus log sigma(s) of its
- * linear score s; only the best nodes of a level are searched further.
- */
+/* Prediction with a tree of labels that has sparse weights: beam search (Prabhu et al. 2018,
+ * Parabel). Nodes are numbered level by level from the root, 0. A node has one sparse row of
+ * weights for each feature that occurs in it. A child's score is its parent's score plus log
+ * sigma(s) of its own linear score s; only the best nodes of each level are searched further. */
 #pragma once
 
 #include "classify/classify.h"
@@ -13,18 +11,19 @@ typedef struct {
     const int64_t *children; /* (nodes + 1) node n has the children[n] <= . < children[n + 1], all
                                 above n; children from `nodes` on are places of labels, and all
                                 labels are on the lowest level */
-    const int64_t *rows;     /* (nodes + 1) rows of a node */
-    const int32_t *features; /* (rows) ascending within a node */
-    const int64_t *starts;   /* (rows + 1) entries of a row */
-    const uint16_t *columns; /* (entries) a child's number within the node */
+    const int64_t *rows;     /* (nodes + 1) range of each node's rows */
+    const int32_t *features; /* (rows) feature of each row, ascending within a node */
+    const int64_t *starts;   /* (rows + 1) range of each row's entries */
+    const uint16_t *columns; /* (entries) index of the child within the node */
     const real *values;      /* (entries) */
-    int32_t bias_feature;    /* of every document, the last */
-    real bias;               /* its value */
-    int64_t widest;          /* children of a node, at most */
+    int32_t bias_feature;    /* constant feature of every document, which is the last */
+    real bias;               /* value of the constant feature */
+    int64_t widest;          /* maximum number of children of a node */
 } dcme_label_tree;
 
-/* best[d] (count) are places of labels of the document begin + d, the most probable first, -1 where
- * fewer were reached, and scores[d] their scores. `beam` nodes of each level are searched. */
+/* Write to best[d] (count) the positions of the most probable labels of document begin + d, in
+ * descending order and -1 if fewer were reached, and their scores to scores[d]. `beam` nodes per
+ * level are searched. */
 dcme_status dcme_tree_best(int32_t *best, real *scores, int64_t count, int64_t beam,
                            const dcme_label_tree *tree, const dcme_sparse_rows *documents,
                            int64_t begin, int64_t end, dcme_error *error);

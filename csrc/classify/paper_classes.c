@@ -8,10 +8,10 @@
  *     w_j -= alpha_zj (sum of rate x) for all other classes j                    (16b)
  *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; restart the sums          (14)
  *
- * As for word vectors (../objectives/word_clusters.h), with a sparse x for the context vector h and
- * the weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All
- * u_k lie side by side by feature, so that one pass over the features of a document gives the K
- * products, as one pass over W gives scores.
+ * This is the algorithm for word vectors (../objectives/word_clusters.h), with a sparse x in place
+ * of the context vector h and the weights W by feature in place of the rows V: E_alpha_k[s] = u_k .
+ * x with u_k = W alpha_k (10). All u_k are stored side by side by feature, so that one pass over a
+ * document's features computes the K products, as one pass over W computes scores.
  *
  * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
@@ -21,24 +21,24 @@
 typedef struct {
     const dcme_problem *problem;
     int64_t count, top_items; /* K; Q, at most C */
-    double threshold;         /* beta C, instances that make a cluster's sums full */
-    int64_t features;         /* F */
-    int64_t stride;           /* of a row of u */
-    real *u;                  /* (F, stride) u_k in column k */
-    real *entropy;            /* (stride) H(alpha_k) */
-    dcme_center *clusters;    /* (K) */
+    double threshold; /* beta C, the number of instances that triggers a cluster's offline update */
+    int64_t features; /* F */
+    int64_t stride;   /* stride of a row of u */
+    real *u;          /* (F, stride) u_k in column k */
+    real *entropy;    /* (stride) H(alpha_k) */
+    dcme_center *clusters; /* (K) */
 } paper_classes;
 
-/* One thread's sums over the instances of one cluster since its last offline update. */
+/* One thread's sums over a cluster's instances since the last offline update. */
 typedef struct {
     int64_t count;
     real weight; /* sum of the instances' weights v */
     real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
 } paper_sums;
 
-enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
+enum { ROWS = 64 }; /* number of rows per kernel call */
 
-/* H, the top classes and u of a center that has just been made. */
+/* Compute H, the top classes and u of a new center. */
 static void update_moments(paper_classes *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;
@@ -47,7 +47,7 @@ static void update_moments(paper_classes *paper, int64_t k, real entropy) {
     dcme_project(model, alpha, 0, model->stride, paper->u + k, paper->stride);
 }
 
-/* Centers start as the unigram distribution, each disturbed at random. */
+/* Initialize the centers with the unigram distribution plus random noise. */
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
     paper_classes *p = shared;
     const dcme_classify_options *options = problem->options;
@@ -61,7 +61,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE_SAVED(arena, p->u, p->features * p->stride, 0);
     DCME_TAKE_SAVED(arena, p->entropy, p->stride, 0);
     DCME_TAKE(arena, p->clusters, p->count);
-    /* the padding of alpha meets the padding of W's rows in products: both are 0 */
+    /* products combine the padding of alpha with the padding of W's rows: both are 0 */
     for (int64_t k = 0; p->clusters && k < p->count; k++)
         dcme_center_open(&p->clusters[k], arena, stride, classes, p->top_items);
     for (int64_t k = 0; arena->status == DCME_OK && k < p->count; k++) {
@@ -71,7 +71,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     }
 }
 
-/* The sums of one thread, one for each cluster. */
+/* Allocate one thread's sums, one per cluster. */
 static paper_sums *open_sums(dcme_arena *arena, const paper_classes *paper) {
     paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
     for (int64_t k = 0; sums && k < paper->count; k++) {
@@ -93,14 +93,14 @@ static void add_to_sums(paper_sums *sums, const dcme_batch *batch, int64_t i, re
     sums->count++;
 }
 
-/* values (stride) = u_k . x + H_k of instance i (9). */
+/* values (stride) = u_k . x + H_k for instance i (9). */
 static void bounds_of(const paper_classes *paper, dcme_batch *batch, int64_t i, real *values) {
     DCME_COPY(values, paper->entropy, paper->stride);
     dcme_batch_multiply(batch, i, paper->u, paper->stride, 0, paper->stride, values);
 }
 
-/* W -= (sum of rate x) weights' for the features in the sums, and scores (C's stride) = W' mean of
- * x afterwards. */
+/* W -= (sum of rate x) weights' for the features in the sums; then scores (C's stride) = W' mean of
+ * x. */
 static void apply_sums(const paper_sums *sums, const paper_classes *paper, const real *weights,
                        real *scores) {
     const dcme_linear *model = paper->problem->model;
@@ -145,7 +145,7 @@ static void update_offline(thread_state *me, int64_t z) {
     dcme_center *cluster = &paper->clusters[z];
     int64_t classes = paper->problem->model->classes;
     if (!dcme_center_try_lock(cluster))
-        return; /* another thread is at it: try again with the next instance */
+        return; /* another thread holds the lock: try again with the next instance */
     for (int64_t j = 0; j < classes; j++)
         me->weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
     apply_sums(&me->sums[z], paper, me->weights, me->scores);
@@ -157,7 +157,7 @@ static void update_offline(thread_state *me, int64_t z) {
     me->sums[z].count = 0, me->sums[z].weight = 0;
 }
 
-/* Term (a), and term (b) of the top classes; u_z moves with them. */
+/* Apply term (a), and term (b) for the top classes, and move u_z with them. */
 static void update_online(const thread_state *me, dcme_batch *batch, int64_t d, int64_t z,
                           real rate) {
     const dcme_linear *model = batch->model;

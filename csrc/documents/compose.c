@@ -1,4 +1,4 @@
-/* Documents as sums of their words' vectors, a part for each topic. */
+/* Composes document vectors: sums of word vectors with one part per topic. */
 #include "documents/documents.h"
 
 #include "common/arena.h"
@@ -31,7 +31,7 @@ static void add(const composer *c, uint32_t id, int32_t count) {
                   w->stride);
 }
 
-/* Compute the row of a document, and return 1 / length: 0 for a row of zeros. */
+/* Compute a document's row, and return 1 / length, or 0 for a row of zeros. */
 static float compose(const composer *c, const uint32_t *ids, int64_t n) {
     const dcme_composition *w = c->words;
     int64_t size = w->topics * w->stride;
@@ -75,7 +75,7 @@ dcme_status dcme_compose_extremes(const dcme_composition *words, const dcme_docu
     return status;
 }
 
-/* Write the entries of one row that are kept; returns how many. */
+/* Write the entries of a row that are kept, and return their number. */
 static int64_t keep(const composer *c, float scale, float threshold, int32_t *columns,
                     float *values) {
     const dcme_composition *w = c->words;
@@ -83,7 +83,7 @@ static int64_t keep(const composer *c, float scale, float threshold, int32_t *co
     for (int64_t topic = 0; topic < w->topics; topic++)
         for (int64_t i = 0; i < w->dim; i++) {
             float value = c->row[topic * w->stride + i] * scale;
-            /* Always written, and overwritten unless kept: no branch to mispredict. */
+            /* always written, and overwritten unless kept, to avoid an unpredictable branch */
             columns[n] = (int32_t)(topic * w->dim + i);
             values[n] = value;
             n += value != 0 && fabsf(value) >= threshold;

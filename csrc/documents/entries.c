@@ -1,4 +1,4 @@
-/* Entries of sparse rows as text. */
+/* Writes entries of sparse rows as text. */
 #include "documents/documents.h"
 
 #include "common/integer.h"

@@ -1,18 +1,18 @@
-/* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the
- * file of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS,
- * DOT_ROWS, SUM_ROWS, SUM_ROW_CHUNKS, and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab +
- * c, clamp(v, least, most) that leaves NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p,
- * a, b, c, d) for p[0 .. 4). A part is the first n lanes, n a multiple of 4 below LANES; the others
+/* The kernels, in terms of one vector type that compilers support. The file of each instruction
+ * set includes this one after defining NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS, DOT_ROWS,
+ * SUM_ROWS, SUM_ROW_CHUNKS, load_part(p, n), store_part(p, n, v), madd(a, b, c) = ab + c, clamp(v,
+ * least, most) that keeps NaN, sum(v), sum2(p, a, b) for p[0 .. 2), and sum4(p, a, b, c, d) for
+ * p[0 .. 4). A part is the first n lanes, where n is a multiple of 4 below LANES; the other lanes
  * are 0 and not stored.
  *
- * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
- * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the
- * gradient and one of the context vector, both at most 14. A row may end with a part of a chunk:
- * `n` is a chunk's lanes, and LANES for all but the last.
+ * A kernel passes over the list of rows once per group of chunks of LANES numbers, which stay in
+ * registers during the pass: SUM_CHUNKS chunks of one vector each, or UPDATE_CHUNKS chunks of one
+ * vector of the gradient and one of the context vector, both at most 14. A row may end with a part
+ * of a chunk: `n` is the number of lanes, which is LANES for all other chunks.
  *
- * Products of two lists of rows are made in tiles, whose sums stay in registers, too: DOT_ROWS of
- * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
- * loaded serves several sums, and the multiply-adds take most of the time.
+ * Products of two lists of rows are computed in tiles whose sums stay in registers, too: DOT_ROWS
+ * rows of one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So each loaded
+ * number serves several sums, and the multiply-adds take most of the time.
  */
 
 #define INLINE static inline __attribute__((always_inline))

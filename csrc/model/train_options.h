@@ -1,4 +1,4 @@
-/* The options of training; the fields are the fields of TrainOptions in the Python package. */
+/* The training options; the fields are those of TrainOptions in the Python package. */
 #pragma once
 
 #include <stdint.h>

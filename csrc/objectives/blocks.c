@@ -16,11 +16,12 @@
  */
 #include "objectives/blocks.h"
 
-/* Samples that are scored before the rows of as many of the next block's are asked for; a multiple
- * of the rows in a tile. */
+/* Number of samples that are scored between prefetches of as many rows for the next block; a
+ * multiple of the rows in a tile. */
 enum { AT_ONCE = 12 };
 
-/* GCC would unroll the loop at once, then take every sixteenth number for a vector. */
+/* Without this, GCC would unroll the loop first and then vectorize it with a stride of 16 numbers.
+ */
 #define ALONG_BLOCK(t) _Pragma("GCC unroll 1") for (int t = 0; t < DCME_BLOCK_MAX; t++)
 
 void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, real *h,
@@ -43,14 +44,14 @@ void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, rea
     DCME_TAKE_SAVED(arena, me->randoms, me->samples, 0);
 }
 
-/* A new random number for sample k, whose cell is asked for. */
+/* Draw a random number for sample k, and prefetch its cell. */
 static void next_random(dcme_blocks *me, int64_t k) {
     const dcme_noise *noise = me->noise;
     me->randoms[k] = dcme_random(&me->draws->stream);
     __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
 }
 
-/* Sample k of the block after the last one drawn. */
+/* Return sample k of the block after the last one drawn. */
 static void next_word(const dcme_blocks *me, int64_t k) {
     const dcme_noise *noise = me->noise;
     int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);
@@ -81,14 +82,15 @@ static void name_targets(dcme_blocks *me, const int32_t *targets, int64_t count)
         me->rates[t] = 0;
 }
 
-/* Subtract the offset from a word's scores in all contexts. */
+/* Subtract a word's offset from its scores in all contexts. */
 static void subtract_offset(const dcme_blocks *me, int32_t word, real *scores) {
     real offset = me->noise->offset ? me->noise->offset[word] : 0;
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
         scores[t] -= offset;
 }
 
-/* Minus the scores of the targets, and the rates of implicit steps along their contexts. */
+/* Compute the negated scores of the targets, and the rates of implicit steps along their contexts.
+ */
 static void score_targets(dcme_blocks *me, int64_t count, real rate) {
     const dcme_model *model = me->model;
     real products[DCME_BLOCK_MAX][2];
@@ -101,7 +103,7 @@ static void score_targets(dcme_blocks *me, int64_t count, real rate) {
     }
 }
 
-/* Scores of the samples in all contexts, and minus the scores of the targets. */
+/* Compute the scores of the samples in all contexts, and the negated scores of the targets. */
 static void score(dcme_blocks *me, int64_t count, real rate) {
     const dcme_model *model = me->model;
     for (int64_t k = 0; k < me->samples; k += AT_ONCE) {
@@ -117,7 +119,7 @@ static void score(dcme_blocks *me, int64_t count, real rate) {
     score_targets(me, count, rate);
 }
 
-/* The noise-contrastive loss of a target, by its scores. */
+/* Return the noise-contrastive loss of a target from its scores. */
 static double loss_of(const dcme_blocks *me, int64_t t) {
     double loss = dcme_softplus(me->weights[me->samples * DCME_BLOCK_MAX + t]), noise = 0;
     for (int64_t k = 0; k < me->samples; k++)
@@ -126,8 +128,8 @@ static double loss_of(const dcme_blocks *me, int64_t t) {
     return loss + me->weight * noise;
 }
 
-/* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
- * The kernel's first number is a target's; it is in the row that is not used. */
+/* Turn scores into weights. A target's weight is 1 - sigma(x) = sigma(-x), and -x is its stored
+ * score. The kernel treats its first number as a target, so the first row is unused. */
 static void to_weights(dcme_blocks *me) {
     real *weights = me->weights, weight = me->weight;
     me->model->kernels->residuals(me->memory, me->memory, (me->samples + 2) * DCME_BLOCK_MAX);
@@ -142,7 +144,7 @@ static void to_weights(dcme_blocks *me) {
         weights[t] = -weights[t];
 }
 
-/* g_t of every target, with the rows as they were scored. */
+/* Compute g_t for every target from the rows as they were scored. */
 static void find_directions(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,
@@ -150,7 +152,7 @@ static void find_directions(dcme_blocks *me, int64_t count) {
                                   me->weights + me->samples * DCME_BLOCK_MAX);
 }
 
-/* Move the samples' rows, then the targets'. */
+/* Update the samples' rows, then the targets'. */
 static void move(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     real rates[DCME_BLOCK_MAX], *weights = me->weights;

@@ -1,10 +1,10 @@
-/* One step for a block of targets that share their samples, see blocks.c. */
+/* One training step for a block of targets that share their samples; see blocks.c. */
 #pragma once
 
 #include "common/loss.h"
 #include "objectives/draws.h"
 
-enum { DCME_BLOCK_MAX = 16 }; /* targets of a block, at most */
+enum { DCME_BLOCK_MAX = 16 }; /* maximum number of targets per block */
 
 /* Memory of one thread. */
 typedef struct {
@@ -13,19 +13,19 @@ typedef struct {
     const dcme_noise *noise;
     int64_t samples;   /* S */
     real weight;       /* nu / S */
-    uint64_t *randoms; /* (S) of the block after the next, whose cells have been asked for */
+    uint64_t *randoms; /* (S) for the block after the next; their cells are prefetched */
     int32_t *upcoming; /* (S) the next block's samples */
     int32_t *words;    /* (S) */
     real **rows;       /* (S) */
-    real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
+    real *memory;      /* (S + 2, DCME_BLOCK_MAX) an unused row, then `scores` */
     real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
     int32_t targets[DCME_BLOCK_MAX];
     real rates[DCME_BLOCK_MAX]; /* 0 beyond the last target of a block */
     real *target_rows[DCME_BLOCK_MAX], *contexts[DCME_BLOCK_MAX], *gradients[DCME_BLOCK_MAX];
 } dcme_blocks;
 
-/* `me` is all zeros before. The targets' contexts h are (DCME_BLOCK_MAX, stride), and so are the
- * directions in which they should move, which a step writes to `gradients`. */
+/* `me` must be all zeros. The contexts h of the targets are (DCME_BLOCK_MAX, stride), like the
+ * directions in which the contexts should move, which a step writes to `gradients`. */
 void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, real *h,
                       real *gradients);
 

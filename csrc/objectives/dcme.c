@@ -8,12 +8,12 @@
  * Offline, once z has seen beta N instances:
  *     v_j -= alpha_zj (sum of rate h) for all other items j                      (17b)
  *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; restart the sums           (15)
- * where the mean weighs h by its rate, which hardly changes meanwhile: one sum does for both.
+ * The mean weighs h by its rate, which hardly changes in between, so one sum serves both purposes.
  *
- * Several threads defer the moves of top items and of u_z, see deferred_updates.h: the top items of
- * a cluster all move along its sum of rate h, so that there is one row to add to.
+ * With several threads, updates of the top items and of u_z are deferred (deferred_updates.h): all
+ * top items of a cluster move along its sum of rate h, so one row accumulates them.
  *
- * Rows are not bounded in directions that no cluster mean has, so that training diverges at rates
+ * Rows are unbounded in directions orthogonal to all cluster means, so training diverges at rates
  * above a few thousandths.
  */
 #include "objectives/dcme.h"
@@ -41,7 +41,7 @@ static void update_offline(dcme_paper *me, int64_t z) {
     dcme_cluster_sums_clear(sums, clusters->model);
 }
 
-/* (17b) for the top items, and u_z with them, at once or deferred. */
+/* Apply (17b) to the top items, and move u_z with them, now or deferred. */
 static void move_tops(dcme_paper *me, int64_t z, int32_t target, real rate, const real *h) {
     const dcme_clusters *clusters = me->clusters;
     const dcme_center *cluster = &clusters->clusters[z];

@@ -13,22 +13,22 @@
 
 #include "objectives/word_clusters.h"
 
-/* Of one thread and one cluster. */
+/* Updates of one thread for one cluster. */
 typedef struct {
-    int64_t count; /* instances since the updates were made last */
-    int32_t *top;  /* (Q) top items when the first of them came */
-    real *alpha;   /* (Q) minus their shares of the center */
-    real *sums;    /* (2, stride): of all top items, and of u */
+    int64_t count; /* number of instances since the last update */
+    int32_t *top;  /* (Q) top items at the first of these instances */
+    real *alpha;   /* (Q) their negated shares of the center */
+    real *sums;    /* (2, stride) sums for all top items and for u */
 } dcme_deferred;
 
-/* One for each cluster. */
+/* One per cluster. */
 dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters);
 
-/* Be ready for an instance of cluster z: if it has other top items than before, the updates of
- * those are made. `rows` has room for Q rows. */
+/* Prepare for an instance of cluster z: if its top items have changed, apply the updates of the
+ * previous ones. `rows` has room for Q rows. */
 void dcme_deferred_begin(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                          real **rows);
 
-/* An instance has been added to the sums; make the updates if they are many. */
+/* Count an instance that was added to the sums, and apply the updates after enough instances. */
 void dcme_deferred_end(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                        real **rows);

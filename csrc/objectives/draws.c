@@ -1,7 +1,7 @@
 /* See draws.h. */
 #include "objectives/draws.h"
 
-/* For objectives whose step is their own: the target's row is on its way. */
+/* For objectives with their own training step: the target's row has been prefetched. */
 static void draw_nothing(dcme_draws *d, int32_t target) { dcme_draws_fetch(d, target); }
 
 void dcme_draws_open(dcme_draws *d, dcme_arena *arena, const dcme_model *model,

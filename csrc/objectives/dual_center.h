@@ -1,8 +1,6 @@
-/* One dual cluster: its center, a distribution over the items, and its lock.
- *
- * These functions need a center alone, whatever the model's layout: used by the clusters of word
- * vectors (word_clusters.c) and of classes (../classify/paper_classes.c).
- */
+/* One dual cluster: its center, a distribution over the items, and its lock. These functions need
+ * only the center, not the model's layout, and are used for the clusters of word vectors
+ * (word_clusters.c) and of classes (../classify/paper_classes.c). */
 #pragma once
 
 #include "common/arena.h"
@@ -13,30 +11,31 @@
 typedef struct {
     real *alpha;          /* (N) center */
     int32_t *_Atomic top; /* (Q) heaviest items, descending */
-    int32_t *spare;       /* (Q) where the next ones are written */
+    int32_t *spare;       /* (Q) destination of the next top items */
     uint8_t *is_top;      /* (N) */
-    _Atomic int busy;     /* a thread is at its offline update */
+    _Atomic int busy;     /* whether a thread is doing the offline update */
 } dcme_center;
 
-/* `cluster` is all zeros before. Its center has room for `room` items, the first `items` of them in
- * the state. */
+/* `cluster` must be all zeros. Its center has room for `room` items, of which the first `items` are
+ * part of the state. */
 void dcme_center_open(dcme_center *cluster, dcme_arena *arena, int64_t room, int64_t items,
                       int64_t top_items);
 
-/* The top items. The list that a reader holds is rewritten after two more moves of the cluster;
- * each entry is always an item. */
+/* Return the top items. A reader's list is overwritten after two more updates of the cluster; every
+ * entry is always a valid item. */
 static inline const int32_t *dcme_center_top(const dcme_center *cluster) {
     return atomic_load_explicit(&cluster->top, memory_order_acquire);
 }
 
-/* The unigram distribution, disturbed at random so that cluster k differs from the others. */
+/* Fill the center with the unigram distribution plus random noise, so that cluster k differs from
+ * the others. */
 void dcme_center_start(dcme_center *cluster, const int64_t *counts, int64_t items, int64_t seed,
                        int64_t k);
 
 real dcme_entropy(const real *alpha, int64_t items);
 
-/* out[i] = e^(x[i] - largest), and 0 where that is negligible compared with 1: products with
- * numbers so small would be denormal, which takes many times as long. out may be x. */
+/* out[i] = e^(x[i] - largest), or 0 if that is negligible compared with 1: products with such small
+ * numbers would be denormal and many times as slow. out may be x. */
 void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
                        int64_t count);
 
@@ -47,19 +46,20 @@ static inline double dcme_total(const real *x, int64_t count) {
     return sum;
 }
 
-enum { DCME_AT_ONCE = 64 }; /* numbers that are handed to a kernel at a time */
+enum { DCME_AT_ONCE = 64 }; /* numbers per kernel call */
 
-/* alpha = softmax(scores) (13), made of dcme_exponentials(); returns its entropy. `scores` is
+/* Set alpha = softmax(scores) (13) from dcme_exponentials(), and return its entropy. `scores` is
  * overwritten. */
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items);
 
-/* Make the heaviest items the top ones. */
+/* Make the heaviest items the top items. */
 void dcme_center_choose_top(dcme_center *cluster, int64_t items, int64_t top_items);
 
-/* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
+/* Try to lock the cluster without waiting, and return whether that succeeded; unlock it. */
 int dcme_center_try_lock(dcme_center *cluster);
 void dcme_center_unlock(dcme_center *cluster);
 
-/* argmax_k scores_k over the clusters that no thread is updating (over all, if all are): instances
- * that a busy cluster took meanwhile would learn from values about to be replaced, and pile up. */
+/* argmax_k scores_k over the clusters that no thread is updating (over all, if all are being
+ * updated). Otherwise instances would pile up in a busy cluster and train on values about to be
+ * replaced. */
 int64_t dcme_center_best(const dcme_center *clusters, const real *scores, int64_t count);

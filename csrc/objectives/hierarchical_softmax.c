@@ -2,30 +2,31 @@
  * binary decisions through a Huffman tree of the words.
  *
  * For context h and the nodes n of the target's path, with scores s_n = v_n . h and the child c_n
- * that the path takes, ascend log p(target | h) = sum_n log sigma((2 c_n - 1) s_n). The draw is the
- * path, a node's label the child that follows: 1 for the more probable one. The probabilities of
- * all words sum to 1. Row n of the output table belongs to inner node n; the last row is not used.
+ * that the path takes, ascend log p(target | h) = sum_n log sigma((2 c_n - 1) s_n). The drawn rows
+ * are the path, and a node's label is the next child: 1 for the more probable one. The
+ * probabilities of all words sum to 1. Row n of the output table belongs to inner node n; the last
+ * row is unused.
  *
- * All paths begin at the root. So nodes are numbered from there, and each thread has copies of the
- * first rows (row_replicas.h), which it would else wait for.
+ * All paths begin at the root. So nodes are numbered from the root, and each thread has its own
+ * copies of the first rows (row_replicas.h), to avoid waiting for them.
  */
 #include "objectives/draws.h"
 
-enum { NEAR = 1024 }; /* rows of nodes below this are in the cache, or soon are */
+enum { NEAR = 1024 }; /* rows of nodes below this number stay in the cache */
 
-/* The tree of Huffman (1952): join the two nodes of the lowest counts, until one is left. Words are
- * sorted by count, and inner nodes are made in the order of their counts, so that the two lowest
- * are always at the ends of two queues. Of equal counts a word is joined before an inner node,
+/* A Huffman tree (1952): join the two nodes with the lowest counts until one is left. Words are
+ * sorted by count, and inner nodes are created in the order of their counts, so that the two lowest
+ * are always at the ends of two queues. If counts are equal, a word is joined before an inner node,
  * which keeps paths short. Inner nodes are numbered from the root, 0, by descending count. */
 
-/* The nodes that have no parent yet. */
+/* The nodes that do not have a parent yet. */
 typedef struct {
-    int64_t word, node; /* the lowest of either queue; both go downwards */
+    int64_t word, node; /* the node with the lowest count in each queue; both indices descend */
     const int64_t *counts;
     int64_t *node_counts; /* (items - 1) */
 } queues;
 
-/* Pop the lowest of both queues: a word's number, or items + a node's. */
+/* Pop the node with the lower count: the ID of a word, or items + the number of an inner node. */
 static int64_t pop_lowest(queues *q, int64_t items, int64_t made, int64_t *count) {
     int has_node = q->node >= made;
     if (q->word >= 0 && (!has_node || q->counts[q->word] <= q->node_counts[q->node])) {
@@ -36,7 +37,7 @@ static int64_t pop_lowest(queues *q, int64_t items, int64_t made, int64_t *count
     return items + q->node--;
 }
 
-/* up[i] = 2 parent + child for each word i, and for each inner node at items + its number. */
+/* up[i] = 2 parent + child for each word i, and at items + n for each inner node n. */
 static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int64_t items) {
     queues q = {items - 1, items - 2, counts, node_counts};
     for (int64_t node = items - 2; node >= 0; node--) {
@@ -80,7 +81,7 @@ void dcme_tree_open(dcme_tree *tree, dcme_arena *arena, const int64_t *counts, i
     dcme_arena_close(&scratch);
 }
 
-/* The path of this target, and the rows of the one before, whose path has arrived. */
+/* Prefetch this target's path, and the rows of the previous target, whose path has arrived. */
 void dcme_draw_path(dcme_draws *d, int32_t target) {
     const dcme_tree *tree = d->tree;
     const dcme_draw *before = &d->queue[(d->made - 1) % DCME_DRAWS];

@@ -3,25 +3,26 @@
  *
  * For context h, target i and samples j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
  *     log sigma(s_i) + w sum_j log sigma(-s_j),
- * where w is 1, or for NCE the virtual draws that each sample stands for. The target is labeled 1,
- * samples 0; a sample that is the target is left out.
+ * where w is 1, or for NCE the number of virtual draws per sample. The target is labeled 1 and
+ * samples 0; a sample that equals the target is dropped.
  *
  * Negative sampling has no offsets. For NCE they are log(w k q_j) - prior_j: the model's scores are
- * v_j . h + prior_j, see noise.h, and the partition function is taken as 1; with v_j . h alone,
- * whose partition function starts at N, NCE first spends an epoch finding it.
+ * v_j . h + prior_j (see noise.h), and the partition function is assumed to be 1. With v_j . h
+ * alone, the partition function starts at N, and NCE would spend an epoch learning it.
  *
- * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
- * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
- * sample of a target has the distribution q, and all rows but two are in the cache already.
- * A sample is reused some targets later with other samples; for negative sampling no loss
- * of quality was measured, unlike for samples shared by a block of targets. For NCE the reuse
- * costs 0.04 nats of likelihood or more: there all k samples are drawn for each target.
+ * The loop is bound by memory latency. A pool avoids most of it: it holds the last POOL words drawn
+ * from q; each target adds one word and takes its k samples at random from the pool. So every
+ * sample of a target still has the distribution q, and all rows but two are already in the cache.
+ * A sample is reused a few targets later, with other samples. For negative sampling no loss of
+ * quality was measured, unlike for samples shared by a block of targets. For NCE, reuse costs at
+ * least 0.04 nats of likelihood, so all k samples are drawn for each target.
  */
 #include "objectives/draws.h"
 
-enum { POOL = 256 }; /* at most 2^16; a power of two */
+enum { POOL = 256 }; /* at most 2^16, and a power of two */
 
-/* The word whose cell was prefetched by the last call; prefetches the cell of the next one. */
+/* Return the word whose cell the previous call prefetched, and prefetch the cell of the next one.
+ */
 static int32_t next_sample(dcme_draws *d) {
     const dcme_noise *noise = d->noise;
     uint64_t random = d->next;
@@ -30,7 +31,7 @@ static int32_t next_sample(dcme_draws *d) {
     return dcme_alias_pick(noise->alias, dcme_alias_cell(random, noise->items), random);
 }
 
-/* The next draw, which begins with the target. */
+/* Return the next draw, starting with the target. */
 static dcme_draw *begin(dcme_draws *d, int32_t target) {
     dcme_draw *draw = dcme_draws_push(d);
     dcme_draws_fetch(d, target);
@@ -58,10 +59,11 @@ void dcme_draw_pooled(dcme_draws *d, int32_t target) {
     dcme_draw *draw = begin(d, target);
     dcme_draws_fetch(d, fresh);
     for (int32_t k = 0; k < d->negative; k++, random >>= 16) {
-        if (k % 4 == 0) /* a random number is four places in the pool */
+        if (k % 4 == 0) /* a random number selects four places in the pool */
             random = dcme_random(&d->stream);
         int32_t word = d->pool[random % POOL];
-        draw->codes[n] = 2 * (uint32_t)word; /* in the cache: a prefetch again takes 6 % longer */
+        draw->codes[n] = 2 * (uint32_t)word; /* these rows are in the cache; prefetching them again
+                                                would take 6 % more time */
         n += word != target;
     }
     draw->count = n;

@@ -1,5 +1,5 @@
-/* Noise of words and their log prior: shared by the objectives that distinguish a target from
- * samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c). */
+/* The noise distribution over words and their log prior, shared by the objectives that distinguish
+ * a target from samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c). */
 #pragma once
 
 #include "common/alias.h"
@@ -7,18 +7,19 @@
 #include "model/model.h"
 #include "model/train_options.h"
 
-/* The noise distribution q, in proportion to count^power. */
+/* The noise distribution q, proportional to count^power. */
 typedef struct {
     int64_t items;
-    dcme_alias *alias; /* (items) to draw from q */
-    real *offset;      /* (items) shift + log(nu q_j), subtracted from the scores; NULL for none */
+    dcme_alias *alias; /* (items) alias table for drawing from q */
+    real *offset; /* (items) shift + log(nu q_j), which is subtracted from the scores; NULL for none
+                   */
 } dcme_noise;
 
-/* virtual_draws: nu, 0 for no offsets. Fails where no distribution is in proportion. */
+/* `virtual_draws` is nu, or 0 for no offsets. Fails if the weights are not finite or all zero. */
 void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, int64_t items,
                      double power, double virtual_draws, double shift);
 
-/* weights[j] = counts[j]^power, the unnormalized noise distribution; returns their sum. */
+/* Set weights[j] = counts[j]^power, the unnormalized noise distribution, and return their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
 
 /* The log prior of a word's score is the log of its unigram probability to a power. With power 1,
@@ -29,25 +30,25 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
  * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
 void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
-/* Virtual draws that each sample stands for: nu / S, 1 for negative sampling. */
+/* Return the number of virtual draws per sample: nu / S, or 1 for negative sampling. */
 static inline real dcme_sample_weight(const dcme_train_options *options) {
     return options->objective == DCME_NCE ? (real)options->virtual_samples : 1;
 }
 
-/* The noise of words, with the log prior subtracted from the offsets, which negative sampling has
- * not. */
+/* Initialize the noise distribution; the log prior is subtracted from the offsets, which negative
+ * sampling does not have. */
 void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
                           const dcme_train_options *options);
 
-/* The loss of a target by vectors of zeros, at most. */
+/* Return the maximum loss of a target when all vectors are zero. */
 double dcme_untrained_loss(const dcme_noise *noise, const dcme_train_options *options);
 
-/* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
+/* log(1 + exp(x)) = -log sigma(-x), even if exp() overflows. */
 double dcme_softplus(double x);
 
-/* The rate of an implicit step (Kulis & Bartlett 2010) along a context whose squared length is
- * `square`: a score moves by rate weight square, and a residual by up to a quarter for each unit of
- * score, so that an explicit step on a long context would overshoot, and the next one more. */
+/* Return the rate of an implicit step (Kulis & Bartlett 2010) along a context whose squared length
+ * is `square`. A step changes a score by rate weight square, and a residual by up to a quarter of
+ * that, so explicit steps on a long context would overshoot more and more. */
 static inline real dcme_implicit_rate(real rate, real weight, real square) {
     return rate / (1 + rate * (weight > 1 ? weight : 1) * 0.25f * square);
 }

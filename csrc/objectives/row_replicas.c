@@ -1,8 +1,8 @@
 /* See row_replicas.h. */
 #include "objectives/row_replicas.h"
 
-enum { ROWS = 256 }; /* words: 64 gain half as much, 1,024 hardly more */
-enum { EVERY = 32 }; /* instances of all threads from one synchronization to the next */
+enum { ROWS = 256 }; /* number of words; 64 gain half as much, 1,024 hardly more */
+enum { EVERY = 32 }; /* instances of all threads between two synchronizations */
 
 void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dcme_model *model,
                         int32_t threads) {

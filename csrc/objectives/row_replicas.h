@@ -13,10 +13,10 @@
 
 typedef struct {
     const dcme_model *model;
-    int64_t count;   /* words that have copies, the first ones; 0 for a single thread */
-    int64_t every;   /* instances from one synchronized row to the next */
-    int64_t left;    /* instances until the next one */
-    int64_t turn;    /* its row */
+    int64_t count;   /* number of words with copies, which come first; 0 for a single thread */
+    int64_t every;   /* instances between two synchronized rows */
+    int64_t left;    /* instances until the next row is synchronized */
+    int64_t turn;    /* the row to synchronize next */
     int copied;      /* whether the copies are valid */
     real *tables[2]; /* the output table, and (count, stride) the copies */
     real *base;      /* (count, stride) the rows as they were copied */
@@ -29,14 +29,14 @@ void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dc
  * updates are lost. */
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 
-/* Copy the table's rows, unless that was done. */
+/* Copy the table's rows if the copies are not valid. */
 void dcme_replicas_begin(dcme_row_replicas *replicas);
-/* An instance has been learned: it may be time to synchronize a row. */
+/* Count an instance, and synchronize a row if it is time. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
 /* Synchronize all rows; the copies are invalid afterwards. */
 void dcme_replicas_end(dcme_row_replicas *replicas);
 
-/* The row of a word to score and to move. */
+/* Return the row to score and update for a word. */
 static inline real *dcme_replica_row(const dcme_row_replicas *replicas, int32_t word) {
     /* no branch: it would be unpredictable */
     return replicas->tables[word < replicas->count] + word * replicas->model->stride;

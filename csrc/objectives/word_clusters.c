@@ -1,11 +1,11 @@
-/* See word_clusters.h. Offline passes go through the output table in order. */
+/* See word_clusters.h. Offline passes visit the output table in order. */
 #include "objectives/word_clusters.h"
 
 #include <math.h>
 
-enum { ROWS = DCME_AT_ONCE }; /* rows that the offline passes hand to a kernel at a time */
+enum { ROWS = DCME_AT_ONCE }; /* rows per kernel call in offline passes */
 
-/* Fill rows[0 .. n) with the output rows from item j on; return n <= ROWS. */
+/* Fill rows[0 .. n) with the output rows starting at item j; return n <= ROWS. */
 static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
     int64_t n = dcme_min(model->items - j, ROWS);
     for (int64_t i = 0; i < n; i++)
@@ -13,7 +13,7 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
     return n;
 }
 
-/* The constant of (9) and the top items of a center that has just been made. */
+/* Compute the constant in (9) and the top items of a new center. */
 static void renew(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_center *cluster = &clusters->clusters[k];
     dcme_center_choose_top(cluster, clusters->model->items, clusters->top_items);
@@ -23,7 +23,7 @@ static void renew(dcme_clusters *clusters, int64_t k, real entropy) {
     clusters->entropy[k] = entropy + (real)prior;
 }
 
-/* The first center of cluster k; the rows may come from an earlier run. */
+/* Initialize the center of cluster k; the rows may come from an earlier run. */
 static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     const dcme_model *model = clusters->model;
     dcme_center *cluster = &clusters->clusters[k];
@@ -37,7 +37,7 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     renew(clusters, k, dcme_entropy(cluster->alpha, model->items));
 }
 
-/* v_j -= alpha_j sum for n items from j on, but not the top ones (17b). */
+/* v_j -= alpha_j sum for n items from j on, except for the top items (17b). */
 static void update_rows(const dcme_clusters *clusters, const dcme_center *cluster, const real *sum,
                         real *const *rows, int64_t j, int64_t n) {
     real weights[ROWS];
@@ -46,8 +46,8 @@ static void update_rows(const dcme_clusters *clusters, const dcme_center *cluste
     dcme_rank1_update(clusters->model->kernels, rows, weights, sum, n, clusters->model->stride);
 }
 
-/* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
- * the sum so far. Return the best item so far. */
+/* u += sum of e^(score - best score) v over n items from j on; a new best score rescales the sum so
+ * far. Return the best item so far. */
 static int64_t add_rows(const dcme_model *model, real *u, const real *scores, int64_t best,
                         real **rows, int64_t j, int64_t n) {
     real weights[ROWS], before = scores[best];
@@ -60,7 +60,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
     return best;
 }
 
-/* All that is done with rows is done while a few of them are in the cache: one pass over memory. */
+/* Do all work on a few rows while they are in the cache: one pass over memory. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        dcme_scratch *scratch) {
     const dcme_model *model = clusters->model;
@@ -79,7 +79,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
         best = add_rows(model, u, scores, best, rows, j, n);
     }
     real entropy = dcme_soften(model->kernels, cluster->alpha, scores, model->items);
-    /* alpha of the best item is e^0 by the sum of all */
+    /* alpha of the best item is e^0 divided by the sum */
     dcme_scale(clusters->u_rows[k], cluster->alpha[best], u, model->stride);
     renew(clusters, k, entropy);
 }

@@ -18,36 +18,36 @@
 typedef struct {
     const dcme_model *model;
     int64_t count, top_items; /* K; Q, at most N */
-    double threshold;         /* beta N, instances that make a cluster's sums full */
-    real *u;                  /* (K, stride) u_k = V alpha_k */
-    real *prior;              /* (N) of the scores */
-    real *entropy;            /* (K) H(alpha_k) + alpha_k . prior */
-    real **u_rows;            /* (K) */
-    dcme_center *clusters;    /* (K) */
+    double threshold; /* beta N, the number of instances that triggers a cluster's offline update */
+    real *u;          /* (K, stride) u_k = V alpha_k */
+    real *prior;      /* (N) log prior of the scores */
+    real *entropy;    /* (K) H(alpha_k) + alpha_k . prior */
+    real **u_rows;    /* (K) */
+    dcme_center *clusters; /* (K) */
 } dcme_clusters;
 
-/* One thread's sums over the instances of one cluster since its last offline update. */
+/* One thread's sums over a cluster's instances since the last offline update. */
 typedef struct {
     int64_t count;
-    double weight; /* sum of the weights that instances came with */
+    double weight; /* sum of the instances' weights */
     real *h;       /* (stride) sum of weight h */
 } dcme_cluster_sums;
 
-/* Memory of one thread for making centers. */
+/* One thread's memory for computing centers. */
 typedef struct {
     real *scores; /* (N) */
     real *mean;   /* (stride) */
     real *u;      /* (stride) */
 } dcme_scratch;
 
-/* Centers start as the unigram distribution, each disturbed at random so that they differ. */
+/* Initialize the centers with the unigram distribution plus random noise, so that they differ. */
 void dcme_clusters_open(dcme_clusters *clusters, dcme_arena *arena, const dcme_model *model,
                         const dcme_train_options *options);
 
-/* No loss of vectors of zeros is larger. */
+/* Return the maximum loss when all vectors are zero. */
 double dcme_clusters_untrained_loss(const dcme_clusters *clusters);
 
-/* The sums of one thread, one for each cluster. */
+/* Allocate one thread's sums, one per cluster. */
 dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters);
 void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
                            real weight);
@@ -56,15 +56,15 @@ void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 /* Write the center of cluster k to alpha (N). */
 void dcme_clusters_center(const dcme_clusters *clusters, int64_t k, real *alpha);
 
-/* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
- * dcme_center_best(). `scores` (K) holds the values afterwards. */
+/* Return argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating;
+ * see dcme_center_best(). Afterwards, `scores` (K) holds the values. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
 void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model);
 
-/* v_j -= alpha_kj h for all but the top items (17b), h being the sum; then alpha_k =
- * softmax(V h + prior) (15) at the mean h, u_k, H_k and the top items. Other threads may read the
- * cluster meanwhile: each number of the center is replaced by a finished one, and a reader keeps
- * the top items that it has. */
+/* v_j -= alpha_kj h for all but the top items (17b), where h is the sum; then set alpha_k =
+ * softmax(V h + prior) (15) with the mean h, and compute u_k, H_k and the top items. Other threads
+ * may read the cluster meanwhile: each number of the center is replaced atomically, and a reader
+ * keeps its list of top items. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        dcme_scratch *scratch);

@@ -1,9 +1,10 @@
-/* Continuous bag of words with fixed windows: contexts are running sums, and a row moves once, when
- * it leaves the window, by the running sum of the directions of all whose context it was. */
+/* Continuous bag of words with fixed windows. Contexts are running sums, and a row is updated once,
+ * when it leaves the window, by the running sum of the directions of all contexts that contained
+ * it. */
 #include "words/internal.h"
 
-/* The next direction enters the window, which moves on to position i, if there is one: the row
- * there leaves, and gets the sum of its pending directions. */
+/* Add the next direction to the window, which moves on to position i if there is one: the row there
+ * leaves and receives the sum of its pending directions. */
 static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
@@ -12,7 +13,7 @@ static void push_direction(dcme_worker *worker, const real *direction, real scal
                       batch->rate * dcme_input_rate(model, word));
 }
 
-/* The context of position i, from rows up to the last one of its window. */
+/* Compute the context of position i from the rows up to the last one in its window. */
 static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
@@ -25,12 +26,13 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     }
 }
 
-/* Learn a sentence in blocks of nearly equal size, of one target each if no samples are shared. */
+/* Train on a sentence in blocks of nearly equal size, or of one target each if samples are not
+ * shared. */
 static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
     int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
-    int64_t ahead = trainer->options.block > 1 ? 0 : DCME_AHEAD; /* or rows of this block */
+    int64_t ahead = trainer->options.block > 1 ? 0 : DCME_AHEAD; /* or the rows of this block */
     real totals[DCME_BLOCK_MAX];
 
     dcme_sliding_reset(&worker->contexts);
@@ -41,7 +43,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
-            dcme_draw_ahead(worker, i + ahead); /* not all at once, which waits for memory */
+            dcme_draw_ahead(worker, i + ahead); /* one at a time: more would wait for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         dcme_sliding_finish(&worker->contexts);

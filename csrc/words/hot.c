@@ -1,6 +1,7 @@
-/* The hot loop, from top to bottom: a batch of sentences is read, without some of the frequent
- * words; each of its words is a target. For targets some steps ahead the objective draws rows, and
- * all rows are prefetched. Then the context of a target is found, scored, and moved.
+/* The training loop, from top to bottom. A batch of sentences is read, and some of the frequent
+ * words are dropped; each remaining word is a target. The objective draws rows for targets a few
+ * steps ahead, and all their rows are prefetched. Then the target's context vector is computed,
+ * scored and updated.
  *
  * Score. For context h and drawn rows v_j with labels y_j, offsets o_j and weights w_j
  *     s_j = v_j . h - o_j,   e_j = w_j (y_j - sigma(s_j)),   v_j += rate r_j e_j h,
@@ -10,20 +11,21 @@
  *
  * Context. In continuous bag of words (Mikolov et al. 2013) h_t is the mean of the m_t input rows
  * around the target, and the gradient of each of them is g_t / m_t (equation 18 of the DCME paper);
- * word2vec.c omits the division.
+ * word2vec.c omits the division by m_t.
  *
  * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
- * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
- * by a multiple of g_t at once. A target at an end of its sentence has one neighbor.
+ * target have separate rows in two more tables, l and r, in addition to their rows in h_t. These
+ * rows are updated immediately by a multiple of g_t. A target at an end of its sentence has one
+ * neighbor.
  */
 #include "words/internal.h"
 
-/* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
- * this times the learning rate. */
+/* A neighbor row occurs with fewer targets than an input row and is the only term of its sum, so
+ * its rate is this multiple of the learning rate. */
 static const real NEIGHBOR_RATE = 4;
 
-/* Append the kept words of one sentence; return the position after it. Which words are kept is not
- * a branch: it would be unpredictable. */
+/* Append the kept words of one sentence, and return the position after it. The choice is made
+ * without a branch, which would be unpredictable. */
 static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     dcme_sentence_batch *batch = &worker->batch;
@@ -52,7 +54,7 @@ static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end)
     return position;
 }
 
-/* Read sentences from id `position` on until the batch is full or `end` is reached. */
+/* Read sentences from token `position` on until the batch is full or `end` is reached. */
 static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_engine *engine = &worker->trainer->engine;
     worker->batch.length = 0;
@@ -63,7 +65,7 @@ static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
     return position;
 }
 
-/* Minus the logarithm of what a step ascends. */
+/* Return the negative logarithm of the likelihood that a step ascends. */
 static double loss_of(const dcme_draw *draw, const real *scores, double weight) {
     double loss = 0;
     for (int64_t j = 0; j < draw->count; j++)
@@ -72,7 +74,7 @@ static double loss_of(const dcme_draw *draw, const real *scores, double weight) 
     return loss;
 }
 
-/* Scores become the errors e_j. The kernel takes the first row, and no other, for labeled 1. */
+/* Turn scores into the errors e_j. The kernel treats only the first row as labeled 1. */
 static void to_errors(dcme_worker *worker, const dcme_draw *draw, int64_t count) {
     real *errors = worker->errors, weight = worker->draws.weight;
     worker->trainer->model.kernels->residuals(errors, worker->scores, count);
@@ -113,7 +115,7 @@ void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real 
     dcme_replicas_step(&draws->replicas);
 }
 
-/* The rows of the neighbors of position i, at most two; with word order. */
+/* Return the rows of the neighbors of position i, at most two, if word order is used. */
 static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;
@@ -176,7 +178,7 @@ static void learn_cbow(dcme_worker *worker) {
     real **rows = worker->rows, *rates = worker->rates, *steps = worker->steps;
 
     /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
-     * before it are the words' own, later ones are one place down. */
+     * before the target are at their word's position, later ones one position lower. */
     for (int64_t i = 1; i < batch->length; i++) {
         rows[i - 1] = model->input + batch->words[i] * model->stride;
         rates[i - 1] = dcme_input_rate(model, batch->words[i]);
@@ -197,7 +199,8 @@ static void learn_cbow(dcme_worker *worker) {
             steps[k] = step * rates[near.from + k];
         dcme_rank1_update(kernels, context, steps, worker->gradient, count, model->size);
         rates[i] = dcme_input_rate(model, batch->words[i]);
-        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
+        rows[i] =
+            model->input + batch->words[i] * model->stride; /* move the gap to the next target */
     }
 }
 

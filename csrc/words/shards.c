@@ -1,11 +1,11 @@
-/* Cuts the corpus into shards of whole sentences, the pieces of work that threads take. */
+/* Divides the corpus into shards of whole sentences, the units that threads process. */
 #include "words/internal.h"
 
 static int64_t shard_size(int64_t length) {
     return dcme_min(dcme_max(length / DCME_SHARDS_WANTED, DCME_SHARD_MIN), DCME_SHARD_MAX);
 }
 
-/* A shard ends with the sentence in which it reaches `size`; a sentence longer than that is cut. */
+/* A shard ends with the sentence in which it reaches `size`; longer sentences are cut. */
 static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
     int64_t shards = 0, begin = 0, sentence = 0;
     for (int64_t i = 1; i <= corpus->length; i++) {
@@ -23,7 +23,7 @@ static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
     return shards;
 }
 
-/* Whether every id is a word's: rows are found by them. */
+/* Whether every ID belongs to a word, because IDs index rows. */
 int dcme_has_words_only(const dcme_corpus *corpus) {
     uint32_t largest = 0;
     for (int64_t i = 0; i < corpus->length; i++) {

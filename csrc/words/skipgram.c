@@ -1,15 +1,16 @@
-/* Skip-gram: the vector of a word, its row or with subwords the mean of its rows, predicts each
+/* Skip-gram: the vector of a word, which is its row or the mean of its subword rows, predicts each
  * word of its context (Mikolov et al. 2013). */
 #include "words/internal.h"
 
-/* A word that predicts another one. The pairs are learned one behind the pair that was prefetched,
- * so that rows are in the cache. */
+/* A word that predicts another word. Each pair is trained on after the next pair has been
+ * prefetched, so that its rows are in the cache. */
 typedef struct {
-    int64_t position; /* of the word; -1 for none */
+    int64_t position; /* position of the word, or -1 for none */
     int32_t target;
 } pair;
 
-/* The vector of a pair's word; with subwords the word before leaves if this is another one. */
+/* Return the vector of a pair's word; with subwords, the previous word leaves if this is another
+ * one. */
 static real *vector_of(dcme_worker *worker, int64_t position, int64_t *current) {
     const dcme_model *model = &worker->trainer->model;
     if (!worker->trainer->corpus.subwords)

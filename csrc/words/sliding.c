@@ -1,12 +1,12 @@
-/* See sliding.h. Differences of sums keep the rounding of all that was ever in them, so the sum is
- * recomputed from the ring every RENEW positions; at first at position 0, when the first c vectors
- * have only been put into the ring.
- */
+/* See sliding.h. A running sum keeps the rounding errors of everything that it contained, so it is
+ * recomputed from the ring every RENEW positions, and first at position 0, when only the first c
+ * vectors are in the ring. */
 #include "words/sliding.h"
 
 enum { RENEW = 256 };
 
-/* The vector at a position, one of the last 2c + 2; no division, as it is used often. */
+/* Return the vector at a position, which is one of the last 2c + 2; division is avoided because
+ * this is called often. */
 static real *slot(const dcme_sliding *s, int64_t position) {
     if (position < 0)
         return s->zeros;
@@ -30,7 +30,7 @@ void dcme_sliding_reset(dcme_sliding *sliding) {
     sliding->pushed = sliding->last = sliding->waiting = 0;
 }
 
-/* The sum at position t from the vectors themselves. */
+/* Compute the sum at position t from the vectors themselves. */
 static void renew(dcme_sliding *s, int64_t t) {
     int64_t c = s->window;
     DCME_CLEAR(s->sum, s->size);
@@ -50,7 +50,7 @@ void dcme_sliding_finish(dcme_sliding *s) {
 void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, real out_scale) {
     int64_t p = s->pushed++, t = p - s->window;
     s->last = p == 0 || s->last == 2 * s->window + 1 ? 0 : s->last + 1;
-    real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* over x_(t-c-2) */
+    real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* overwrites x_(t-c-2) */
     if (t > 0 && t % RENEW != 0) {
         s->steps[s->waiting++] = (dcme_slide){
             vector, last, slot(s, t - 1 - s->window), slot(s, t), out, scale, out_scale};

@@ -33,7 +33,7 @@ void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
     DCME_TAKE(arena, window->context, window->slots);
 }
 
-/* List the rows of the word at a position of the batch; return how many there are. */
+/* List the rows of the word at a position of the batch, and return their number. */
 static int64_t rows_at(dcme_worker *worker, int64_t position) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_subwords *subwords = worker->trainer->corpus.subwords;
@@ -70,7 +70,7 @@ void dcme_word_enter(dcme_worker *worker, int64_t position) {
     DCME_COPY(before_at(worker, position), vector, model->stride);
 }
 
-/* All rows of the word move as its vector has. */
+/* Update all rows of the word by the change of its vector. */
 void dcme_word_leave(dcme_worker *worker, int64_t position) {
     const dcme_model *model = &worker->trainer->model;
     int64_t count = rows_at(worker, position);
@@ -116,7 +116,8 @@ void dcme_learn_subwords(dcme_worker *worker) {
     dcme_prefetch_first(worker);
     for (int64_t begin = 0, end; begin < batch->length; begin = end) {
         end = batch->end[begin];
-        for (int64_t p = begin; p < end + c; p++) { /* p enters the window of p - c */
+        for (int64_t p = begin; p < end + c;
+             p++) { /* position p enters the window of position p - c */
             if (p < end) {
                 dcme_word_prefetch(worker, p + 1);
                 dcme_word_enter(worker, p);

@@ -14,10 +14,11 @@ void dcme_table_initialize(real *table, int64_t items, int64_t dim, int64_t seed
     }
 }
 
-/* Of rates by count; its inverse is the largest. */
+/* Minimum rate with rates by count; its inverse is the maximum. */
 static const double LEAST_RATE = 0.25;
 
-/* A word of share f is kept with probability sqrt(s / f) + s / f (word2vec.c's form). */
+/* Return the probability that a word with share f of the tokens is kept, sqrt(s / f) + s / f as in
+ * word2vec.c. */
 static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) {
     double words = 0;
     for (int64_t i = 0; i < corpus->items; i++)
@@ -29,12 +30,12 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
     }
 }
 
-/* The number of tokens of a word that subsampling leaves. */
+/* Return the number of a word's tokens that remain after subsampling. */
 static double kept_count(const dcme_trainer *t, int64_t word) {
     return (double)t->corpus.counts[word] * (t->keep ? t->keep[word] / 4294967295.0 : 1);
 }
 
-/* The count of the median of these tokens. */
+/* Return the count of the word that has the median remaining token. */
 static double median_count(const dcme_trainer *t) {
     double total = 0, below = 0;
     int64_t median = 0;
@@ -45,8 +46,9 @@ static double median_count(const dcme_trainer *t) {
     return (double)t->corpus.counts[median];
 }
 
-/* With a decaying rate a row wants steps in proportion to one over the root of their number: less,
- * and it does not arrive; more, and it keeps the noise of its last steps. */
+/* With a decaying rate, the best step size is proportional to one over the root of a row's number
+ * of steps: with smaller steps the row does not converge, with larger ones it keeps the noise of
+ * its last steps. */
 static void fill_factors_by_count(real *factors, const dcme_trainer *t) {
     double median = median_count(t), counts[DCME_RATE_BUCKETS] = {0},
            words[DCME_RATE_BUCKETS] = {0};
@@ -60,7 +62,7 @@ static void fill_factors_by_count(real *factors, const dcme_trainer *t) {
     }
 }
 
-/* Whether targets can be learned in blocks of the options' length. */
+/* Whether targets can be trained in blocks of the length in the options. */
 static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *corpus) {
     int sliding = options->model == DCME_CBOW && options->window_mode != DCME_SHRINK;
     return options->block == 1 ||
@@ -98,7 +100,8 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
                           ? (double)t->tree.longest * dcme_softplus(0)
                           : dcme_clusters_untrained_loss(&t->clusters);
     DCME_TRY(dcme_engine_open_workers(&t->engine, error));
-    dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
+    dcme_release_freed(); /* temporary memory for counting, and the weights of the noise
+                             distribution */
     return DCME_OK;
 }
 
@@ -110,7 +113,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
     t->options = *options;
     if (options->deterministic)
-        t->options.threads = 1; /* the result of several depends on timing */
+        t->options.threads = 1; /* with several threads, the result depends on timing */
     t->corpus = *corpus;
     int64_t items = corpus->items;
     int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);

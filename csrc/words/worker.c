@@ -1,7 +1,7 @@
-/* What a thread of the engine has: its memory, its shard, its streams of random numbers. */
+/* Each engine thread's memory, shard, and random-number streams. */
 #include "words/internal.h"
 
-/* A shard shorter than twice DCME_SHARD_MAX holds any sentence; see shards.c. */
+/* A shard shorter than twice DCME_SHARD_MAX can hold any sentence; see shards.c. */
 enum { CAPACITY = DCME_BATCH_WORDS + 2 * DCME_SHARD_MAX };
 
 static void open_batch(dcme_sentence_batch *batch, dcme_arena *arena) {
@@ -10,7 +10,7 @@ static void open_batch(dcme_sentence_batch *batch, dcme_arena *arena) {
     DCME_TAKE_UNSET(arena, batch->end, CAPACITY);
 }
 
-/* What an objective has in each thread. */
+/* What an objective stores in each thread. */
 static void open_objective(dcme_worker *worker, dcme_arena *arena) {
     dcme_trainer *trainer = worker->trainer;
     const dcme_train_options *options = &trainer->options;

@@ -1,1 +1,1 @@
-"""Thin Cython bindings: structs in, arrays out, the GIL released in between."""
+"""Thin Cython bindings: they take structs, return arrays, and release the GIL in between."""

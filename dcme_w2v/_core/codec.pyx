@@ -1,8 +1,8 @@
-"""Bindings of what turns rows, words and numbers into the bytes of files and back.
+"""Bindings that convert rows, words and numbers to the bytes of files and back.
 
-Each function works on one block of memory and releases the GIL, so that blocks can be handled by
-several threads at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): how many rows have a
-kind of fault, the first such row, and where it starts in the block.
+Each function works on one block of memory and releases the GIL, so that several threads can handle
+blocks at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): for each kind of fault, the
+number of rows, the first such row, and where it starts in the block.
 """
 
 import os
@@ -22,7 +22,7 @@ cdef dcme_fault *faults_of(int64_t[:, ::1] faults) except NULL:
 
 def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
                const int64_t[::1] offsets, size_t first):
-    """Return the bytes of rows first .. first + len(matrix) - 1, whose numbers `matrix` holds."""
+    """Return rows first .. first + len(matrix) - 1 as bytes, with the numbers in `matrix`."""
     cdef int64_t count = matrix.shape[0], dim = matrix.shape[1], size
     check_starts(offsets[first : first + count + 1], count, text.shape[0])
     cdef int64_t number = sizeof(float) if binary else DCME_NUMBER_BYTES
@@ -35,7 +35,7 @@ def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
 
 
 def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, bint final):
-    """Return how many whole rows (at most `limit`) `data` starts with, and their bytes."""
+    """Return how many complete rows (at most `limit`) `data` starts with, and their size in bytes."""
     cdef dcme_block block = dcme_block(chars(data), data.shape[0], dim)
     cdef int64_t end = 0, count
     with nogil:
@@ -48,11 +48,11 @@ def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, b
 
 def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, matrix,
               int64_t[:, ::1] faults, bint skip):
-    """Read the `count` rows of `data`: return the words' bytes and their offsets.
+    """Read the `count` rows of `data`; return the words' bytes and their offsets.
 
-    The numbers go to `matrix`, as many rows of it as there can be. Faulty rows are left out with
-    `skip`, otherwise reading stops at the first. If `matrix` is None, all rows are checked, and
-    faulty ones leave empty words.
+    The numbers are written to `matrix`, which has room for all rows. With `skip`, faulty rows are
+    skipped; otherwise reading stops at the first one. If `matrix` is None, all rows are checked,
+    and faulty rows have empty words.
     """
     cdef dcme_block block = dcme_block(chars(data), data.shape[0], dim)
     cdef float[:, ::1] numbers = np.empty((1, dim), np.float32) if matrix is None else matrix
@@ -70,7 +70,7 @@ def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, 
 
 
 def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
-    """Read lines of "word" or "word count" as the words' bytes, their offsets and their counts.
+    """Read lines "word" or "word count"; return the words' bytes, offsets and counts.
 
     A missing count is -1.
     """
@@ -89,7 +89,7 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
 
 
 def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Record the faults of words, except duplicates."""
+    """Record all faults of words except duplicates."""
     cdef int64_t count = offsets.shape[0] - 1
     cdef dcme_fault *found = faults_of(faults)
     check_starts(offsets, count, text.shape[0])
@@ -98,7 +98,7 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
 
 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Note the words that an earlier word equals."""
+    """Record the words that are equal to an earlier word."""
     cdef int64_t count = offsets.shape[0] - 1
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
     cdef dcme_fault *found = faults_of(faults)
@@ -108,7 +108,7 @@ def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t
 
 
 def write_entries(const int32_t[::1] columns, const float[::1] values):
-    """Return " column:value" for each entry as bytes, columns counted from 1."""
+    """Return " column:value" for each entry as bytes, with columns counted from 1."""
     cdef int64_t n = columns.shape[0], length
     if values.shape[0] != n:
         raise ValueError("columns and values do not fit together")

@@ -1,4 +1,4 @@
-"""What the headers of csrc declare, and what every binding checks."""
+"""Declarations of the headers in csrc, and the checks that all bindings share."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -6,7 +6,7 @@ include "headers.pxi"
 
 
 cdef inline int check(dcme_status status, dcme_error *error) except -1 nogil:
-    """Return the status, or raise its exception; a stop and bytes that are not UTF-8 have none."""
+    """Return the status, or raise its exception; DCME_STOPPED and DCME_BAD_ENCODING have none."""
     if status == DCME_OK or status == DCME_STOPPED or status == DCME_BAD_ENCODING:
         return status
     with gil:
@@ -25,7 +25,7 @@ cdef inline const char *chars(const uint8_t[::1] text) except? NULL nogil:
 
 
 cdef inline int check_starts(const int64_t[::1] starts, int64_t count, int64_t end) except -1:
-    """Raise unless `count` rows of an array of `end` items start there, one behind the other."""
+    """Raise unless `starts` divides an array of `end` items into `count` contiguous rows."""
     cdef int64_t i
     if count < 0 or starts.shape[0] != count + 1 or starts[0] < 0 or starts[count] > end:
         raise ValueError("rows and where they start do not fit together")
@@ -36,7 +36,7 @@ cdef inline int check_starts(const int64_t[::1] starts, int64_t count, int64_t e
 
 
 cdef inline int check_below(const int32_t[::1] numbers, int64_t limit) except -1:
-    """Raise unless all numbers are from 0 to limit - 1."""
+    """Raise unless all numbers are at least 0 and below `limit`."""
     cdef int64_t i
     for i in range(numbers.shape[0]):
         if not 0 <= numbers[i] < limit:

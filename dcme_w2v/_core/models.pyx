@@ -1,4 +1,4 @@
-"""Bindings of what trains and applies models: runs of words and of classes, trees, documents."""
+"""Bindings that train and apply models: word vectors, classifiers, label trees, documents."""
 
 import threading
 
@@ -14,7 +14,7 @@ KERNELS = [name for name in ("neon", "avx512", "avx2", "scalar")
 
 
 cdef const dcme_kernels *kernels_of(str name) except NULL:
-    """Return the kernels of a name."""
+    """Return the kernels with this name."""
     cdef const dcme_kernels *found = dcme_kernels_choose(name.encode())
     if found == NULL:
         raise ValueError("no kernels of that name fit this machine")
@@ -22,7 +22,7 @@ cdef const dcme_kernels *kernels_of(str name) except NULL:
 
 
 cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
-    """Return the numbers of a table of at least so many rows of a width."""
+    """Return the data of a table that has at least this many rows of this width."""
     if rows.shape[0] < max(count, 1) or not 0 < rows.shape[1] == width:
         raise ValueError("a table does not fit its rows or their width")
     return &rows[0, 0]
@@ -32,7 +32,7 @@ cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
 
 
 class _Piece:
-    """Memory of a run as an array of bytes, which keeps the run alive."""
+    """A view of a run's memory as bytes, which keeps the run alive."""
 
     def __init__(self, run, uintptr_t address, int64_t size):
         self.run = run
@@ -44,8 +44,8 @@ class _Piece:
 cdef class Run:
     """Epochs, progress and state of a training run; see csrc/engine/engine.h."""
 
-    cdef dcme_engine *engine  # set by the class that derives from this one
-    cdef object lock  # of the state, which an epoch changes without the GIL
+    cdef dcme_engine *engine  # set by subclasses
+    cdef object lock  # protects the state, which an epoch changes without the GIL
 
     def __cinit__(self):
         self.lock = threading.Lock()
@@ -53,7 +53,7 @@ cdef class Run:
             raise TypeError("open a run of words or of classes")
 
     def epoch(self, int64_t number):
-        """Train one epoch or the rest of it; returns False if it was stopped."""
+        """Train one epoch, or the rest of it; return False if it was stopped."""
         cdef int status
         if not self.lock.acquire(blocking=False):
             raise ValueError("an epoch of this run is under way in another thread")
@@ -65,7 +65,7 @@ cdef class Run:
         return status != DCME_STOPPED
 
     def progress(self):
-        """Return what has been done so far, by name."""
+        """Return the progress so far, by name."""
         cdef dcme_progress progress
         dcme_engine_progress(self.engine, &progress)
         return progress
@@ -75,14 +75,14 @@ cdef class Run:
         dcme_engine_stop(self.engine)
 
     def unfinished(self):
-        """Return the epoch that was stopped, or -1."""
+        """Return the epoch that was stopped, or -1 if there is none."""
         return dcme_engine_unfinished(self.engine)
 
     def state(self):
-        """Return the memory that the rest of the run depends on, as pairs of a name and bytes.
+        """Return the state on which the rest of the run depends, as pairs of a name and bytes.
 
-        The bytes are views, to be read or written between epochs, which keep the run open. The tables that
-        are learned belong to the caller and are not among them.
+        The bytes are views that keep the run open; read or write them only between epochs. The learned
+        tables are not included, because they belong to the caller.
         """
         cdef dcme_state state = dcme_state(NULL, 0, 0)
         dcme_engine_state(self.engine, &state)
@@ -95,15 +95,15 @@ cdef class Run:
         ]
 
     def restored(self):
-        """Check the state that was put back, and let `progress` follow it."""
+        """Check the restored state, and update the progress from it."""
         with self.lock:
             dcme_engine_check_state(self.engine)
 
     def is_finite(self, int64_t start, int64_t end):
         """Return whether the rows start .. end - 1 of the tables are finite.
 
-        The rows of one table are numbered on from those before: word vectors, then context vectors;
-        or the weights by feature.
+        Rows are numbered through all tables: word vectors, then context vectors; or the weights by
+        feature.
         """
         cdef bint finite
         with nogil:
@@ -115,7 +115,7 @@ cdef class Run:
 
 
 def row_stride(int64_t rows, int64_t dim):
-    """Return the row stride of a table of this many rows."""
+    """Return the row stride of a table with this many rows."""
     return dcme_row_stride(rows, dim)
 
 
@@ -130,8 +130,8 @@ def initialize(float[:, ::1] rows, int64_t dim, int64_t seed):
 cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/words/train.h.
 
-    `subwords` are the n-grams of each word: where they start, and their numbers. Their rows
-    follow the rows of the words in `input`.
+    `subwords` has the n-grams of each word: where they start, and their numbers. Their rows follow
+    the words' rows in `input`.
     """
 
     cdef dcme_trainer *trainer
@@ -170,11 +170,11 @@ cdef class Trainer(Run):
         dcme_trainer_close(self.trainer)
 
     def clusters(self):
-        """Return how many clusters the objective has."""
+        """Return the number of clusters that the objective has."""
         return dcme_trainer_clusters(self.trainer)
 
     def center(self, int64_t k, float[::1] alpha):
-        """Write a cluster's center, a distribution over the words, between epochs."""
+        """Write a cluster's center, a distribution over the words. Call it between epochs."""
         if not 0 <= k < self.clusters():
             raise IndexError(k)
         if alpha.shape[0] != self.kept[1].shape[0]:
@@ -187,7 +187,7 @@ cdef class Trainer(Run):
 
 
 cdef class SparseRows:
-    """A csr_matrix, checked, as the core reads it."""
+    """A checked csr_matrix, in the form that the core reads."""
 
     cdef dcme_sparse_rows core
     cdef int64_t width
@@ -208,14 +208,14 @@ cdef class SparseRows:
         return self.core.count
 
     cdef int check_range(self, int64_t begin, int64_t end, int64_t rows, int64_t width) except -1:
-        """Raise unless there are such documents, rows for them, and a model of their features."""
+        """Raise unless these documents and their rows exist and the model has their features."""
         if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.width > width:
             raise ValueError("documents out of range, or they and the model do not fit together")
         return 0
 
 
 cdef class Instances:
-    """Which document has which label, checked."""
+    """The checked label of each document."""
 
     cdef dcme_instances core
     cdef int64_t documents, classes
@@ -252,7 +252,7 @@ cdef class Instances:
 
 
 cdef class Columns:
-    """The documents of instances by feature, which gradients are summed by."""
+    """The documents of the instances by feature, for summing gradients."""
 
     cdef dcme_by_feature core
     cdef const int64_t *numbers
@@ -283,7 +283,7 @@ cdef class Columns:
 
 
 cdef class Linear:
-    """The weights by feature, padded rows, the last one the biases."""
+    """The weights by feature in padded rows; the last row has the biases."""
 
     cdef dcme_linear core
     cdef object kept
@@ -297,7 +297,7 @@ cdef class Linear:
 
     def scores(self, SparseRows documents, int64_t begin, int64_t end, float[:, ::1] out,
                int32_t threads):
-        """Fill out[i] with the scores of document begin + i in all classes."""
+        """Fill out[i] with the scores of document begin + i for all classes."""
         documents.check_range(begin, end, out.shape[0], self.core.features)
         if out.shape[1] != self.core.stride:
             raise ValueError("scores and weights do not fit together")
@@ -310,9 +310,8 @@ cdef class Linear:
                  float[:, ::1] posterior=None, bint latent=False):
         """Fill `out` with the gradient of the loss, and return the loss, the sum of -log p.
 
-        `targets` are distributions over the classes for each label, or where `latent`
-        log p(label | class), see csrc/classify/classify.h. `out` may be None; `posterior` is
-        filled where it is not.
+        `targets` has a distribution over the classes for each label or, if `latent`,
+        log p(label | class); see csrc/classify/classify.h. `out` and `posterior` may be None.
         """
         cdef double loss = 0
         cdef double *gradient = NULL
@@ -342,7 +341,7 @@ cdef class Linear:
 
 
 cdef class Learner(Run):
-    """Training of a linear classifier by one objective; see csrc/classify/classify.h."""
+    """Training of a linear classifier with one objective; see csrc/classify/classify.h."""
 
     cdef dcme_classifier *classifier
     cdef object kept
@@ -363,7 +362,7 @@ cdef class Learner(Run):
 
 
 cdef class LabelTree:
-    """A tree of labels with sparse weights, checked; see csrc/classify/label_tree.h."""
+    """A checked label tree with sparse weights; see csrc/classify/label_tree.h."""
 
     cdef dcme_label_tree core
     cdef object kept
@@ -384,7 +383,7 @@ cdef class LabelTree:
                 if columns[i] >= count:
                     raise ValueError("a column is out of range")
         n = 1
-        while n < nodes:  # the levels: each one's children are the next
+        while n < nodes:  # check the levels: the children of each level are the next level
             if n <= level or children[level] != n:
                 raise ValueError("the levels of nodes do not follow one another")
             level, n = n, children[n]
@@ -397,7 +396,7 @@ cdef class LabelTree:
 
     def best(self, SparseRows documents, int64_t begin, int64_t end, int64_t beam,
              int32_t[:, ::1] best, float[:, ::1] scores):
-        """Fill rows with the places of the most probable labels, -1 for none, and their scores."""
+        """Fill rows with the positions of the most probable labels (-1: none) and their scores."""
         documents.check_range(begin, end, min(best.shape[0], scores.shape[0]),
                               self.core.bias_feature)
         if scores.shape[1] != best.shape[1] or best.shape[1] < 1 or beam < 1:
@@ -428,7 +427,7 @@ cdef class Composer:
         self.kept = rows, weights, posteriors
 
     def extremes(self, const int64_t[::1] starts, const uint32_t[::1] ids):
-        """Return the lowest and the highest number of each document's unit vector."""
+        """Return the minimum and the maximum entry of each document's unit vector."""
         cdef dcme_documents documents = documents_of(starts, ids)
         cdef float[:, ::1] found = np.empty((2, documents.count), np.float32)
         with nogil:
@@ -436,7 +435,7 @@ cdef class Composer:
         return np.asarray(found)
 
     def rows(self, const int64_t[::1] starts, const uint32_t[::1] ids, float threshold):
-        """Return the documents' sparse rows: where each starts, the columns and the values."""
+        """Return the documents' sparse rows: the start of each row, the columns and the values."""
         cdef dcme_documents documents = documents_of(starts, ids)
         cdef int64_t room = documents.count * self.words.topics * self.words.dim
         cdef int64_t[::1] begins = np.empty(documents.count + 1, np.int64)
@@ -451,7 +450,7 @@ cdef class Composer:
 
 
 cdef dcme_documents documents_of(const int64_t[::1] starts, const uint32_t[::1] ids) except *:
-    """Check that the documents lie within the ids."""
+    """Check that the documents refer only to existing IDs."""
     cdef int64_t count = starts.shape[0] - 1
     check_starts(starts, count, ids.shape[0])
     return dcme_documents(count, &starts[0], &ids[0])

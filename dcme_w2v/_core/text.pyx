@@ -1,6 +1,7 @@
-"""Bindings of csrc/text: bytes and arrays in, ids and counts out, without the GIL.
+"""Bindings of csrc/text: bytes and arrays in, IDs and counts out, without the GIL.
 
-An object whose memory changes without the GIL has a lock, which all that use this memory hold.
+An object whose memory changes without the GIL has a lock, which every method that uses this memory
+holds.
 """
 
 import os
@@ -17,7 +18,7 @@ NONE = DCME_NONE
 
 
 cdef int check_ids(const uint32_t[::1] ids, int64_t limit) except -1 nogil:
-    """Raise unless all ids, whether they end a line or not, are below a limit."""
+    """Raise unless all IDs, with or without the sentence-end bit, are below a limit."""
     cdef const uint32_t *numbers = &ids[0]
     cdef uint32_t largest = 0, last = DCME_SENTENCE_END
     cdef int64_t i, n = ids.shape[0]
@@ -45,7 +46,7 @@ cdef class Table:
         return dcme_vocabulary_types(self.vocabulary)
 
     def clear(self):
-        """Remove all words and keep the memory."""
+        """Remove all words, but keep the memory."""
         with self.lock, nogil:
             dcme_vocabulary_clear(self.vocabulary)
 
@@ -60,7 +61,7 @@ cdef class Table:
                                     offsets[i + 1] - offsets[i], counts[i], &number)
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
-        """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
+        """Count the words of a block; return tokens, newlines, newline first, and bad offset or -1."""
         cdef dcme_encoded block
         cdef uint32_t *to = NULL
         if ids is not None:
@@ -72,12 +73,12 @@ cdef class Table:
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
-        """Add some words of another table, map its ids; returns tokens replaced and skipped."""
+        """Add some words of another table and map their IDs; return tokens replaced and skipped."""
         cdef dcme_repairs repairs = dcme_repairs(0, 0)
         cdef Table one, two
         if other is self:
             raise ValueError("a table and itself do not fit together")
-        one, two = sorted((self, other), key=id)  # so that no two threads wait for each other
+        one, two = sorted((self, other), key=id)  # in a fixed order, so that no two threads wait for each other
         with one.lock, two.lock:
             if not 0 <= first <= last <= min(len(other), map.shape[0]):
                 raise ValueError("first, last and map do not fit the table")
@@ -87,12 +88,12 @@ cdef class Table:
         return repairs.replaced, repairs.skipped
 
     def bytes(self, int64_t extra):
-        """Return the memory that the table takes while so many more words are added."""
+        """Return the peak memory of the table while this many words are added."""
         with self.lock:
             return dcme_vocabulary_bytes(self.vocabulary, extra)
 
     def counts(self):
-        """Return the count of each word, by id."""
+        """Return the count of each word, by ID."""
         cdef int64_t types
         with self.lock:
             types = len(self)
@@ -101,7 +102,7 @@ cdef class Table:
             return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
 
     def words(self, const int64_t[::1] order):
-        """Return the words of the ids in `order`, concatenated, and where each starts."""
+        """Return the concatenated words with the IDs in `order`, and where each word starts."""
         cdef int64_t i, n = order.shape[0]
         cdef int64_t[::1] offsets = np.empty(n + 1, np.int64)
         cdef char[::1] text
@@ -116,7 +117,7 @@ cdef class Table:
 
 
 cdef class Renumbering:
-    """Final ids take the place of provisional ones, block by block; see csrc/text/text.h."""
+    """Replaces provisional IDs by final ones, block by block; see csrc/text/text.h."""
 
     cdef dcme_renumbering state
     cdef object lock
@@ -127,12 +128,12 @@ cdef class Renumbering:
 
     @property
     def lines(self):
-        """Lines that had a token, kept or not."""
+        """Number of lines that had a token, kept or not."""
         return self.state.lines
 
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
-        """Continue with a block whose ids are in the map; returns how many were written to `to`."""
+        """Continue with a block whose IDs are in the map; return how many were written to `to`."""
         cdef int64_t written = 0
         if to.shape[0] <= ids.shape[0]:
             raise ValueError("to has no room for the ids and the one before: it does not fit")
@@ -157,17 +158,17 @@ cdef class Pairs:
 
     @property
     def bits(self):
-        """Number of low bits of the hash that are the same in all pairs of this table."""
+        """Number of low hash bits that all pairs of this table share."""
         return dcme_pairs_bits(self.pairs)
 
     def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
-        """Count the pairs of the next piece of the text."""
+        """Count the pairs in the next piece of text."""
         with self.lock, nogil:
             check_ids(ids, roles.shape[0])
             dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0])
 
     def counted(self, int64_t least):
-        """Return left sides, right sides, runs and counts of pairs counted at least so often."""
+        """Return left words, right words, runs and counts of the pairs with at least this count."""
         cdef int64_t n
         cdef uint32_t[:, ::1] sides
         cdef int64_t[::1] counts
@@ -180,7 +181,7 @@ cdef class Pairs:
 
     def add(self, const uint32_t[::1] left, const uint32_t[::1] right, const uint32_t[::1] runs,
             const uint32_t[::1] joined):
-        """Add pairs and the ids of the words that they become."""
+        """Add pairs, with the IDs of the words that they become."""
         cdef int64_t i
         if not left.shape[0] == right.shape[0] == runs.shape[0] == joined.shape[0]:
             raise ValueError("the sides of pairs do not fit together")
@@ -189,7 +190,7 @@ cdef class Pairs:
                 dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i])
 
     def join(self, const uint32_t[::1] ids, const uint8_t[::1] roles, bint last=False):
-        """Return the next piece of the text with pairs joined; `last`: no piece follows."""
+        """Return the next piece of text with pairs joined; `last` means that no piece follows."""
         cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, np.uint32)
         cdef int64_t written = 0
         with self.lock, nogil:
@@ -199,7 +200,7 @@ cdef class Pairs:
 
 
 def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1] offsets):
-    """Return the text of ids: a space after each word, a newline at the end of each line."""
+    """Return the text of IDs, with a space after each word and a newline after each line."""
     cdef int64_t n = ids.shape[0], count = offsets.shape[0] - 1
     check_starts(offsets, count, words.shape[0])
     check_ids(ids, count)
@@ -211,12 +212,12 @@ def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1
 
 
 def release_freed():
-    """Give memory that was freed back to the system."""
+    """Return freed memory to the system."""
     dcme_release_freed()
 
 
 def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
-    """Return lines "word count" as an array of bytes."""
+    """Return lines of the form "word count" as an array of bytes."""
     cdef int64_t n = counts.shape[0], length
     check_starts(offsets, n, text.shape[0])
     cdef char[::1] lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, np.uint8)
@@ -252,7 +253,7 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
 
 
 cdef dcme_character_table characters(arrays) except *:
-    """Return a table of characters, whose pages must be in it."""
+    """Return a table of characters after checking that it contains its pages."""
     cdef const uint16_t[::1] pages = arrays[0]
     cdef const int32_t[::1] values = arrays[1]
     if pages.shape[0] != DCME_PAGES or np.max(pages) >= values.shape[0] // DCME_PAGE:

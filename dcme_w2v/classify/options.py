@@ -94,7 +94,6 @@ class FeatureOptions(Checked):
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
-        advanced=True,
         check=lambda given: given == NO_SUBWORDS or ngram_lengths(given),
     )
     min_df: int = option(
@@ -209,7 +208,6 @@ class ClassifyOptions(Checked):
         "softmax loss, or squared one-vs-rest hinge loss (default: hinge up to 5,000 classes; "
         "else softmax)",
         choices=("softmax", "hinge"),
-        advanced=True,
         group="Objective",
     )
     solver: str | None = option(

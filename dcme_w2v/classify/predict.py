@@ -35,7 +35,7 @@ def test(
     docs: Sequence[str],
     labels: str | None = None,
     threads: int | None = None,
-    clusters: bool = False,
+    clustering: bool = False,
     per_class: bool = False,
     confusion: str | None = None,
     min_probability: float | None = None,
@@ -43,7 +43,7 @@ def test(
 ) -> dict[str, Any]:
     """Return the measures of a model on labeled documents.
 
-    With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
+    With `clustering`, the (latent) classes are compared with the labels as a clustering, as always
     for a model that was fitted without labels. With `per_class`, those of each class are there,
     too. `confusion` is a file of counts of label and predicted label, the highest first. With
     `min_probability` also the share that is answered with such a label, and its accuracy. With
@@ -57,7 +57,7 @@ def test(
     UsageError
         There are no measures of classes, or a document has several labels.
     """
-    is_latent = clusters or getattr(model, "clusters", False)
+    is_latent = clustering or getattr(model, "clusters", False)
     given: dict[str, Any] = {"--per-class": per_class or None, "--confusion": confusion}
     given |= {"--min-probability": min_probability, "--calibration": calibration or None}
     if flags := [flag for flag, value in given.items() if value is not None]:
@@ -180,7 +180,7 @@ def predict(
     """
     if is_by_token(model):
         if count != 1 or min_probability is not None:
-            flag = f"--top-k={count}" if count != 1 else f"--min-probability={min_probability:g}"
+            flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
             raise UsageError(f"{flag}: a model --by token has one tag per token; omit it")
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return

@@ -50,7 +50,7 @@ labels_option = flag(
     advanced=True,
 )
 top_option = flag(
-    "-k,--top-k N",
+    "-k N",
     "number of labels per document; 0: all above the threshold of a multi-label model",
     name="count",
     default=1,
@@ -81,7 +81,6 @@ def classify() -> None:
     "have the same total weight (not for trees)",
     multiple=True,
     group="Objective",
-    advanced=True,
 )
 @labels_option
 @log_json_option
@@ -140,7 +139,7 @@ def train(
 @classify.command(example="dcme-w2v classify test model test.tsv")
 @arguments("<model <docs...")
 @flag(
-    "--clusters",
+    "--clustering",
     "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
     "best-matching accuracy",
 )
@@ -200,8 +199,11 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
         click.echo(f"{low:.1f} to {high:.1f}\t{shown}\t{count:,.0f}")
 
 
-@classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
-@arguments("<model <docs...")
+@classify.command(
+    example="dcme-w2v classify predict model test.tsv -k 3\n"
+    "cat texts.txt | dcme-w2v classify predict model"
+)
+@arguments("<model |docs...")
 @top_option
 @probability_option
 @labels_option
@@ -220,9 +222,9 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     Prints label and probability, separated by a tab, one line per document, in order. With -k,
     further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
     trained --by token prints token, tag and probability, one line per token, and an empty line
-    after each sentence. DOCS may be - for standard input; each line is answered as it arrives. With
-    --json, each document or sentence is an object on its own line. --keep copies columns of a table
-    to the output.
+    after each sentence. Without DOCS, documents are read from standard input, and each line is
+    answered as it arrives. With --json, each document or sentence is an object on its own line.
+    --keep copies columns of a table to the output.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import write_predictions

@@ -25,7 +25,7 @@ _LISTS = ("before", "after")
     multiple=True,
     path=READS,
 )
-@flag("-k,--topn N", "number of words", default=20, low=1)
+@flag("-k N", "number of words", name="topn", default=20, low=1)
 @flag("--min-count N", "omit words that occur less often in either text", default=100, low=1)
 @json_option
 def compare(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.sentences.options import EncodeOptions
 
@@ -18,11 +19,14 @@ from .options import (
 
 @command(
     guarded=False,
-    example="dcme-w2v encode vectors.safetensors sentences.txt --output sentences.npy",
+    example="dcme-w2v encode vectors.safetensors sentences.txt --output sentences.npy\n"
+    "cat sentences.txt | dcme-w2v encode vectors.safetensors",
 )
-@arguments("<vectors <texts=TEXTS...")
+@arguments("<vectors |texts...")
 @output_option(
-    "X", "output file: X.npy, X.npz (sparse rows), X.tsv, or - for tab-separated standard output"
+    "X",
+    "output file: X.npy, X.npz (sparse rows) or X.tsv (default: tab-separated standard output)",
+    default=STANDARD,
 )
 @options_of(EncodeOptions, TokenizerOptions)
 @options_of(VocabularyOptions, only=["encoding_errors"])
@@ -37,8 +41,8 @@ def encode(
     """Encode sentences as vectors, which are means over pooled rows of their words.
 
     VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
-    TEXTS: files, folders or -, also compressed; each line is a sentence. A sentence without any
-    known word becomes a row of zeros.
+    TEXTS: files or folders, also compressed; each line is a sentence (default: standard input). A
+    sentence without any known word becomes a row of zeros.
     """
     import dcme_w2v as dw
 

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in
+from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, LogOptions, SeedsOptions, TokenizerOptions
@@ -106,24 +107,34 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
 
 
 class Argument(click.Argument):
-    """An argument; `path` is the role of a path."""
+    """An argument; `path` is the role of a path, and `missing` the value if none is given."""
 
-    def __init__(self, *arguments: Any, path: str | None = None, **more: Any) -> None:
+    def __init__(
+        self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
+    ) -> None:
         super().__init__(*arguments, **more)
-        self.path = path
+        self.path, self.missing = path, missing
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the converted value; click has no defaults for arguments with many values."""
+        found = super().process_value(ctx, value)
+        return found or self.missing or found
 
 
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
     """Return a decorator that adds arguments, as ``<model <docs...`` or ``<source=IN [words]...``.
 
-    ``<`` precedes a path that is read, ``>`` one that is written. A name may be followed by = and
-    its metavar. Brackets make an argument optional.
+    ``<`` precedes a path that is read, ``>`` one that is written, and ``|`` paths that are read
+    from standard input if none is given. A name may be followed by = and its metavar. Brackets
+    make an argument optional.
     """
     found = []
     for one in spelled.split():
         sign, one = (one[0], one[1:]) if one[0] in _SIGNS else ("", one)
         name, _, metavar = one.partition("=")
-        shape: dict[str, Any] = {"required": one[:1] != "[" and "[" not in metavar}
+        is_optional = one[:1] == "[" or "[" in metavar or sign == "|"
+        shape: dict[str, Any] = {"required": not is_optional}
+        shape |= {"missing": (STANDARD,)} if sign == "|" else {}
         shape |= {"nargs": -1} if one.endswith("...") else {}
         if metavar:
             shape["metavar"] = metavar.removesuffix("...") if metavar[:1] != "[" else metavar
@@ -132,17 +143,19 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
     return decorated_by(found)
 
 
-_SIGNS = {"<": READS, ">": WRITES}
+_SIGNS = {"<": READS, "|": READS, ">": WRITES}
 
 
 def output_option(
-    metavar: str, help: str, path: str = WRITES, required: bool = True
+    metavar: str, help: str, path: str = WRITES, required: bool = True, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
     """Return the option --output for the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
-        required=required,
+        required=required and default is None,
+        default=default,
+        show_default=False,
         word2vec="output",
         path=path,
         group="Output",
@@ -151,7 +164,7 @@ def output_option(
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
 quiet_option = flag("--quiet", "print only errors", group="Run")
-count_option = flag("-k,--topn N", "number of words per answer", default=10, low=1)
+count_option = flag("-k N", "number of words per answer", name="topn", default=10, low=1)
 
 
 def options_of(

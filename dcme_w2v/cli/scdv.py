@@ -92,9 +92,9 @@ def fit(
         print_figures(found.figures, FITTED, as_json)
 
 
-@scdv.command("topics", example="dcme-w2v scdv topics model --words 5")
+@scdv.command("topics", example="dcme-w2v scdv topics model -k 5")
 @arguments("<model")
-@flag("--words N", "number of words per topic", default=10)
+@flag("-k N", "number of words per topic", name="words", default=10)
 @flag("--coherence DOCS", "report the topics' coherence on these documents", path=READS)
 @flag("--word WORD", "print only the topics of this word (its senses)")
 @json_option

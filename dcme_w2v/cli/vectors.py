@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     pass
 
 FOLDER = "sentence-transformers"
-# Here --normalize means unit length; a normal form other than NFC comes from the manifest.
+# Without --normalize: a Unicode normal form other than NFC comes from the manifest.
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
@@ -41,7 +41,7 @@ KV = (
 
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
-@options_of(TokenizerOptions, only=RULE)  # first, because its --normalize differs
+@options_of(TokenizerOptions, only=RULE)
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
@@ -65,14 +65,14 @@ def convert(source: str, target: str, **values: Any) -> None:
     wanted = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         wanted["tokenize"] = {name: values[name] for name in RULE}
-    changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
+    changed = options.unit or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and wanted:
         raise UsageError(f"--pooling, --tokenize: require --to={FOLDER}")
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
         raise UsageError(
-            f"--to={FOLDER}: the vectors are pooled unchanged; omit --format, --normalize, "
+            f"--to={FOLDER}: the vectors are pooled unchanged; omit --format, --unit, "
             "--postprocess and --invalid"
         )
     else:

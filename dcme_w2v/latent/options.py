@@ -31,7 +31,7 @@ class LatentOptions(Checked):
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
     unsupervised: bool = option(False, "cluster the documents without using their labels")
-    init: str = option(
+    init_method: str = option(
         "auto",
         "starting point for EM (default: labels; unsupervised: the better of kmeans and quadratic)",
         choices=INITS,
@@ -101,8 +101,8 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     """
     own = options.unsupervised
     check_conflicts([LatentOptions], vars(options))
-    if own and options.init == "labels":
-        raise UsageError("--init=labels: cannot be used without labels; give another --init")
+    if own and options.init_method == "labels":
+        raise UsageError("--init-method=labels: cannot be used without labels; give another method")
     if options.latent is None:
         if own:
             raise UsageError(

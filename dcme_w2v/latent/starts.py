@@ -212,7 +212,7 @@ class Starts:
 
         Without labels and with few classes, most are of the quadratic.
         """
-        kind, count = self.options.init, self.options.starts or 1
+        kind, count = self.options.init_method, self.options.starts or 1
         found = {kind: count}
         if kind == "auto":
             found = {"labels" if self.data.classes else "kmeans": count}

@@ -108,7 +108,7 @@ def fit_documents(
         kept = counted.kept
         model = _with_words(vectors, counted, options, threads, reporter)
         model.facts.update(vectors.tokenizer.entry())
-        if options.features == "scdv" and options.sparsity:
+        if options.representation == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
             extremes = _mean_extremes(model, spool, numbers, threads)
@@ -154,7 +154,7 @@ def count_words(
 ) -> _WordCounts:
     """Count words in the documents, all or those with vectors, and choose the model's words."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
-    every = options.features == "tfidf" or bool(options.tfidf) or has_subwords
+    every = options.representation == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
     counts, documents_with = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     documents = tokens = without_words = 0
@@ -184,13 +184,13 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
     kept = counted.kept
     if not counted.documents:
         raise CorpusError("there are no documents; give one per line")
-    needed = counted.counts if options.features == "tfidf" else counted.counts[:with_vectors]
+    needed = counted.counts if options.representation == "tfidf" else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
             "vector; use vectors of the same language, trained on text with the same tokenization"
         )
-    if not len(kept) or (options.features != "tfidf" and kept[0] >= with_vectors):
+    if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):
         raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
 
 
@@ -251,7 +251,7 @@ def _clusters(
     reporter: Reporter,
 ) -> tuple[sparse.csr_matrix, Mixture | None, dict[str, Any]]:
     words = len(matrix)
-    if options.features != "scdv":
+    if options.representation != "scdv":
         return sparse.csr_matrix(np.ones((words, 1), dtype=np.float32)), None, {}
     reporter.stage("Gaussian mixture", options.iterations, "iterations")
 

@@ -104,11 +104,11 @@ class DocumentModel(Shown):
         """The length of a document's vector."""
         composed = self.posteriors.shape[1] * self.vectors.shape[1]
         beside = len(self.words) if self.options.tfidf else 0
-        return len(self.words) if self.options.features == "tfidf" else composed + beside
+        return len(self.words) if self.options.representation == "tfidf" else composed + beside
 
     def _facts(self) -> dict[str, Any]:
         return {
-            "features": self.options.features, "words": self.words, "columns": self.columns,
+            "features": self.options.representation, "words": self.words, "columns": self.columns,
             "topics": self.posteriors.shape[1], "documents": self.facts.get("documents"),
         }  # fmt: skip
 
@@ -132,7 +132,7 @@ class DocumentModel(Shown):
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
         is_log = self.options.term_frequency == "log"
         weights = self.idf[: len(self.vectors)]
-        if self.options.features == "average":
+        if self.options.representation == "average":
             weights = np.ones_like(weights)
         rows = SparseRows(self.posteriors)
         return Composer(self.vectors, weights, rows, is_log, kernels_named())
@@ -168,7 +168,7 @@ class DocumentModel(Shown):
             yield rows, list(itertools.islice(labels, rows.shape[0]))
 
     def _rows(self) -> Any:
-        options, alone = self.options, self.options.features == "tfidf"
+        options, alone = self.options, self.options.representation == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         composer = None if alone else self.composer()
         # Scales the concatenation to unit length.

@@ -7,8 +7,10 @@ from dcme_w2v.declarations import Checked, filled, option, preset_option, seed_o
 
 COVARIANCES = ("tied", "spherical")
 
-FEATURES = ("scdv", "average", "tfidf")
-MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:2]}  # for `option`'s `only`
+REPRESENTATIONS = ("scdv", "average", "tfidf")
+# Values of `only` for options that require a mixture, or vectors made from word vectors.
+MIXTURE = {"representation": REPRESENTATIONS[:1]}
+COMPOSED = {"representation": REPRESENTATIONS[:2]}
 
 
 PLAIN: dict[str, Any] = {"term_frequency": "count", "center": False, "power": 1.0, "tfidf": 0.0}
@@ -22,10 +24,10 @@ class ScdvOptions(Checked):
 
     group = "Model"
 
-    features: str = option(
+    representation: str = option(
         "scdv",
         "scdv vectors, or a baseline: mean word vectors (average) or tfidf",
-        choices=FEATURES,
+        choices=REPRESENTATIONS,
     )
     clusters: int = option(
         60,
@@ -101,4 +103,4 @@ class ScdvOptions(Checked):
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
     """Return the options with the defaults of `BETTER`, or of `PLAIN` for baselines."""
-    return filled(options, BETTER if options.features == "scdv" else PLAIN)
+    return filled(options, BETTER if options.representation == "scdv" else PLAIN)

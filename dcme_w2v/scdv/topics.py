@@ -149,8 +149,8 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
     """Return P(topic), and P(topic, word) as columns."""
     if model.mixture is None:
         raise DcmeError(
-            f"the model is {model.options.features}, which has no topics; "
-            "fit one with --features=scdv"
+            f"the model is {model.options.representation}, which has no topics; "
+            "fit one with --representation=scdv"
         )
     counts = model.counts[: len(model.vectors)]
     chances = counts / counts.sum()

@@ -125,7 +125,7 @@ def convert(
             matrix, kept = reduced(matrix, options.reduce)
             share = f"{100 * kept:.1f} % of the variance"
             reporter.message(f"{source}: {options.reduce} dimensions keep {share}")
-        if options.normalize:
+        if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:
             vectors = vectors.changed(vectors=matrix, context=None, neighbors=None, subwords=None)

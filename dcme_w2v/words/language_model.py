@@ -103,7 +103,7 @@ class LanguageModel:
                 )
         assert input.context is not None
         output = input.context.vectors
-        matrix = input_of(input.vectors, output, options.get("vectors", "input"), path)
+        matrix = input_of(input.vectors, output, options.get("output_vectors", "input"), path)
         return cls(
             input.words,
             matrix,

@@ -25,7 +25,7 @@ from dcme_w2v.platform import default_threads
 
 _OF_SAMPLES = {"objective": ("ns", "nce")}
 
-_OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict": True}
+_OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "strict": True}
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class OutputOptions(Checked):
         only=TRAINS_CONTEXT,
         strict=True,
     )
-    vectors: str | None = option(
+    output_vectors: str | None = option(
         None,
         "which vectors to write: input, context, their sum, or their sum at unit length (default:"
         " sum; skipgram: input)",
@@ -320,11 +320,11 @@ class ConvertOptions(Checked):
         "reduce the vectors to this many dimensions by PCA, after --postprocess",
         minimum=1,
     )
-    normalize: bool = option(False, "scale the vectors to unit length after all other steps")
+    unit: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "write a folder that sentence-transformers and model2vec load (requires word counts)",
-        choices=("sentence-transformers",),
+        "write a folder that both sentence-transformers and model2vec load (requires word counts)",
+        choices=("sentence-transformers", "model2vec"),
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header line, like GloVe files")
@@ -344,7 +344,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "noise_power": 0.75,
         "sample": 1e-3,
         "rates": "equal",
-        "vectors": "input",
+        "output_vectors": "input",
     },
     "similarity": {
         "objective": "nce",
@@ -495,7 +495,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
     if options.word_order:
         found["lr"] = RATES_OF_WORD_ORDER.get(objective, found["lr"])
     if isinstance(options, OutputOptions):
-        found["vectors"] = vectors_of(options)
+        found["output_vectors"] = vectors_of(options)
     return filled_rates(options, found)
 
 

@@ -115,7 +115,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     if output is not None:
         if has_context(training.options):
             _copy(output, output.vectors, name, training.output, vocabulary)
-        matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
+        matrix = input_of(matrix, output.vectors, options.get("output_vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
     if output is None and has_context(training.options):
         _warn_of_new_words(vectors, name, vocabulary)

@@ -458,7 +458,7 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 
 def tables_of(job: TrainJob, training: Trained, words: Vocabulary) -> Vectors:
     """Return both tables unchanged, so that another run can start from them."""
-    return _vectors(training, words, training.input, _made(job, vectors="input"), True)
+    return _vectors(training, words, training.input, _made(job, output_vectors="input"), True)
 
 
 def result_of(
@@ -472,11 +472,11 @@ def result_of(
 
     Sums are made in the memory of the input table, whose training then ends, unless told otherwise.
     """
-    assert job.vectors is not None
+    assert job.output_vectors is not None
     if training.subwords is not None:
         matrix = training.subwords.vectors_of(words, training.input)
     else:
-        matrix = combined(training.input, training.output, job.vectors, in_place)
+        matrix = combined(training.input, training.output, job.output_vectors, in_place)
     return _vectors(training, words, matrix, manifest or _made(job), has_context(job))
 
 

@@ -163,7 +163,9 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
         return vectors
     if kind == "sum":
         return np.asarray(vectors - context)
-    raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
+    raise UsageError(
+        f"{path}: has no input vectors (--output-vectors={kind}); train with --output-vectors=input"
+    )
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:

@@ -722,9 +722,9 @@ def documents(s: Setup) -> Iterator[Line]:
         s.run(f"train {s.out('d.txt')} --tokenize words --model skipgram {own}", vectors)
         for name, options in {
             "SCDV": "",
-            "average": "--features average",
-            "average, centered": "--features average --center",
-            "tf-idf": "--features tfidf",
+            "average": "--representation average",
+            "average, centered": "--representation average --center",
+            "tf-idf": "--representation tfidf",
         }.items():
             fit = f"scdv fit {folder / 'train.tsv'} --vectors {vectors} {options} {own}"
             seconds = s.run(fit, s.out("scdv")).seconds

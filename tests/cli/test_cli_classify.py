@@ -264,7 +264,7 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
     write(lines() + "plants\tsaw cat leaf\n" * 3)
     cli(f"{TRAIN} {flags}")
     text = "cat saw saw leaf"
-    row = cli.rows("classify predict m - -k 3", stdin=text)[0]
+    row = cli.rows("classify predict m -k 3", stdin=text)[0]
     odds = dict(zip(row[::2], map(float, row[1::2]), strict=True))
     own = label[0] if label else row[0]
     other = next(name for name in odds if name != own)

@@ -66,7 +66,7 @@ def test_show_documents(clusters, cli):
 def test_classifier_test_predict_explain_show(model, cli):
     found = cli.json("classify test m docs.tsv")
     assert found["accuracy"] == 1 and found["log_likelihood"] > -0.5
-    found = cli.json("classify test m docs.tsv --clusters")
+    found = cli.json("classify test m docs.tsv --clustering")
     assert found["clusters"] >= 2 and found["nmi"] > 0.5
     lines = cli.rows("classify predict m -", stdin="cat bird\nsaw\n\n")
     assert [line[0] for line in lines[:2]] == ["animals", "tools"] and len(lines) == 3

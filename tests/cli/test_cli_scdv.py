@@ -53,7 +53,7 @@ def test_svmlight(folder, cli):
 
 
 def test_topics(folder, cli):
-    line = "scdv topics m --coherence docs --words"
+    line = "scdv topics m --coherence docs -k"
     report = cli.json(f"{line} 3")
     assert [topic["number"] for topic in report["topics"]] == [1, 2, 3, 4, 5]
     assert sum(topic["share"] for topic in report["topics"]) == pytest.approx(1)
@@ -68,5 +68,5 @@ def test_topics(folder, cli):
     assert float(cli.rows("scdv topics m --word w1")[0][0]) > 0.05
     assert cli.error("scdv topics m --word none").startswith("error: none: not among the ")
     for features in ("average", "tfidf"):
-        cli(f"scdv fit docs --vectors v.txt --output other --features {features}")
+        cli(f"scdv fit docs --vectors v.txt --output other --representation {features}")
         assert f"the model is {features}, which has no topics" in cli.error("scdv topics other")

@@ -85,9 +85,9 @@ def test_word2vec_command_line_has_its_defaults(cli):
     line = "train -train c -output v.bin -size 8 -iter 1 -debug 0"
     cli(line)
     assert PRESETS["word2vec"].items() <= manifest("v.bin")["options"].items()
-    cli(f"{line} --vectors sum -negative 7")
+    cli(f"{line} --output-vectors sum -negative 7")
     used = manifest("v.bin")["options"]
-    assert (used["vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
+    assert (used["output_vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
 
 
 def test_kernels_are_selected_by_the_environment(cli, monkeypatch):

@@ -62,7 +62,7 @@ def test_the_program_prints_a_warning_line(here, cli, flags, line):
 
 
 def test_conditions_name_existing_options():
-    known = set(FIELDS) | {"read_table"}
+    known = set(FIELDS) | {"read_table", "vectors"}  # the latter are flags
     others = (
         TokenizerOptions,
         EncodeOptions,
@@ -113,7 +113,7 @@ def test_extreme_numbers_cause_no_raw_warning(here, cli, values):
         "neighbors v.txt w1 w2", "neighbors v.txt +w1 -w2 +w3", "compare v.txt --with v.txt",
         "classes v.txt --classes 5 --output -", "check v.txt", "eval analogies v.txt q",
         "eval similarity v.txt pairs", "eval sts v.txt sts", "convert v.txt o.txt --reduce 3",
-        "convert v.txt o.txt --normalize", "convert v.txt o.txt --postprocess center",
+        "convert v.txt o.txt --unit", "convert v.txt o.txt --postprocess center",
         "convert v.txt o.safetensors --quantize int8", "convert v.txt s --to sentence-transformers",
         "encode v.txt t --output e.npy", "encode v.txt t --output e.npy --pooling usif",
         "explore v.txt --output e.html --method pca", "plot v.txt --output p.png --method pca",

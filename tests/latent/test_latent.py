@@ -30,7 +30,7 @@ def quick(**more):
 @pytest.mark.parametrize("init", ["auto", "kmeans", "quadratic"])
 def test_clusters_of_blobs(init):
     X, y = blobs()
-    model = quick(latent=3, init=init)
+    model = quick(latent=3, init_method=init)
     found = model.fit_predict(X)
     assert metrics.normalized_mutual_info_score(y, found) > 0.99
     assert np.array_equal(found, model.labels_) and np.array_equal(found, model.predict(X))
@@ -43,7 +43,7 @@ def test_labels_with_sub_topics():
     """Two labels of two opposite blobs each (XOR): four classes separate them, a line does not."""
     X, y = blobs(200, np.array([[4, 0], [-4, 0], [0, 4], [0, -4]]), 2)
     labels = np.array(["a", "b"])[y // 2]
-    model = quick(latent=4, init="kmeans", starts=5, l2=1e-4, epochs=60).fit(X, labels)
+    model = quick(latent=4, init_method="kmeans", starts=5, l2=1e-4, epochs=60).fit(X, labels)
     line = MaxentClassifier(solver="lbfgs").fit(X, labels)
     assert model.score(X, labels) > 0.97 > line.score(X, labels)
     assert model.alpha_.shape == (4, 2)
@@ -129,7 +129,11 @@ def test_several_labels_a_document():
         ({"latent": 7}, [0, 1] * 3, "latent=7: there are only 6 documents; give fewer"),
         ({}, [1] * 6, "there is 1 class"),
         ({}, None, "latent: is required for clustering"),
-        ({"latent": 2, "init": "labels"}, None, "init=labels: cannot be used without labels"),
+        (
+            {"latent": 2, "init_method": "labels"},
+            None,
+            "init_method=labels: cannot be used without labels",
+        ),
     ],
 )
 def test_refused(params, y, message):

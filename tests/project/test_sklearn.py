@@ -221,7 +221,7 @@ def test_wrong_parameters():
             MaxentClassifier().fit(X, range(len(X)))
     for options, texts, message in (
         ({"clusters": 0}, TEXTS, "clusters"),
-        ({"features": "x"}, TEXTS, "features=x: must be one of"),
+        ({"representation": "x"}, TEXTS, "representation=x: must be one of"),
         ({"threads": -1}, TEXTS, "threads=-1: must be at least 1"),
         ({"threads": float("nan")}, TEXTS, "threads=nan: must be an integer"),
         ({"vectors": None}, TEXTS, "has no word vectors"),

@@ -13,7 +13,7 @@ from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import BETTER, FEATURES, PLAIN, ScdvOptions, resolved
+from dcme_w2v.scdv.options import BETTER, PLAIN, REPRESENTATIONS, ScdvOptions, resolved
 
 
 def check_row(model, text, wanted):
@@ -86,14 +86,14 @@ def test_weights_and_term_frequencies():
 
 def test_an_average_counts_each_token_once():
     unit = unit_rows(word_vectors().vectors)
-    model = fitted(features="average")
+    model = fitted(representation="average")
     assert model.columns == 7
     check_row(model, b"w1 w2 w1 x", 2 * unit[1] + unit[2])
 
 
 def test_tfidf_counts_words_without_vectors_too():
     train = [*make_texts(), b"x y w1"]
-    model = fitted(train, features="tfidf")
+    model = fitted(train, representation="tfidf")
     kept = {word: i for i, word in enumerate(model.words)}
     wanted = np.zeros(len(kept))
     wanted[kept["w1"]], wanted[kept["x"]] = 2 * model.idf[kept["w1"]], np.log(82 / 2) + 1
@@ -116,7 +116,7 @@ def test_power_comes_after_the_threshold():
 def test_tfidf_is_concatenated_to_the_vectors():
     train = make_texts(700)
     beside, alone = fitted(train, tfidf=0.5), fitted(train)
-    tfidf = fitted(train, features="tfidf")
+    tfidf = fitted(train, representation="tfidf")
     wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)]) / 1.25**0.5
     assert abs(transform(beside, train) - wanted).max() < 1e-6
     assert beside.columns == wanted.shape[1]
@@ -124,10 +124,10 @@ def test_tfidf_is_concatenated_to_the_vectors():
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("features", FEATURES)
-def test_threads_and_batches_change_nothing(features):
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_threads_and_batches_change_nothing(representation):
     train = make_texts(300)
-    model = fitted(train, features=features)
+    model = fitted(train, representation=representation)
     rows = transform(model, train, threads=1)
     again = transform(model, train, threads=3)
     one_by_one = sparse.vstack([next(model.transform([text])) for text in train])
@@ -138,9 +138,9 @@ def test_threads_and_batches_change_nothing(features):
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("features", FEATURES)
-def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
-    model = fitted(features=features, tfidf=0.5)
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_a_saved_model_gives_the_same_vectors(tmp_path, representation):
+    model = fitted(representation=representation, tfidf=0.5)
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
     assert (transform(loaded, make_texts()) != transform(model, make_texts())).nnz == 0
@@ -174,7 +174,7 @@ def test_the_better_options_are_the_default():
     for options, wanted in (
         (ScdvOptions(), BETTER),
         (ScdvOptions(power=0.7), {**BETTER, "power": 0.7}),
-        *((ScdvOptions(features=name), PLAIN) for name in FEATURES[1:]),
+        *((ScdvOptions(representation=name), PLAIN) for name in REPRESENTATIONS[1:]),
     ):
         found = dataclasses.asdict(resolved(options))
         assert {name: found[name] for name in wanted} == wanted, options

@@ -81,6 +81,6 @@ def test_topics_and_latent_classes_are_named_by_specific_words(cli):
     Path("v.txt").write_text("".join(rows) + "is 0 1 0.1\nif 1 0 0.1\nthe 1 0 0.1\n")
     cli("scdv fit texts --vectors v.txt --clusters 2 --output s --quiet")
     cli("latent fit texts --unsupervised --latent 2 --output l --quiet")
-    topics = cli.json("scdv topics s --words 3")["topics"]
+    topics = cli.json("scdv topics s -k 3")["topics"]
     for one in topics + cli.json("latent show l -k 3"):
         assert {word for word, _ in one["words"]} <= set(words)

@@ -66,7 +66,7 @@ def test_tables_have_a_list_in_each_row(cli, counted):
     numbers = np.array([row["vector"] for row in rows], dtype=np.float32)
     np.testing.assert_array_equal(numbers, before.vectors[:300])
     parquet = pytest.importorskip("pyarrow.parquet")
-    cli(f"convert {source} v.parquet --normalize")
+    cli(f"convert {source} v.parquet --unit")
     assert "warning" not in cli.err
     table = parquet.read_table("v.parquet")
     assert table.column_names == columns and table["word"].to_pylist() == WORDS

@@ -9,18 +9,18 @@ import dcme_w2v as dw
 from dcme_w2v.errors import DcmeError
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 2}
-WORD_ORDER = {"word_order": True, "vectors": "input"}
+WORD_ORDER = {"word_order": True, "output_vectors": "input"}
 MODELS = {
-    "ns": {"objective": "ns", "vectors": "input"},
-    "ns, sum": {"objective": "ns", "vectors": "sum"},
-    "ns, unit-sum": {"objective": "ns", "vectors": "unit-sum"},
-    "ns, context": {"objective": "ns", "vectors": "context"},
+    "ns": {"objective": "ns", "output_vectors": "input"},
+    "ns, sum": {"objective": "ns", "output_vectors": "sum"},
+    "ns, unit-sum": {"objective": "ns", "output_vectors": "unit-sum"},
+    "ns, context": {"objective": "ns", "output_vectors": "context"},
     "skip-gram": {"model": "skipgram"},
     "word order": {"word_order": True},
     "unk": {"unk": "<unk>", "min_count": 4},
     "nce": {"objective": "nce"},
     "dcme": {"objective": "dcme"},
-    "dcme, input": {"objective": "dcme", "vectors": "input"},
+    "dcme, input": {"objective": "dcme", "output_vectors": "input"},
     "hs": {"objective": "hs"},
     "subwords": {"subwords": "3-4", "buckets": 500},
     "paragraphs": {"sentences": "paragraphs", "tokenize": "words"},
@@ -58,7 +58,7 @@ def outcome(call):
 def meaning(v):
     """Return what can be asked of vectors."""
     started = outcome(
-        lambda: dw.train("corpus.txt", init=v, **QUICK, vectors="input").vectors.tolist()
+        lambda: dw.train("corpus.txt", init=v, **QUICK, output_vectors="input").vectors.tolist()
     )
     return {
         "manifest": v.manifest,

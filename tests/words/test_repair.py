@@ -80,7 +80,7 @@ def test_most_rows_have_the_dimension(converted):
 
 
 def test_unit_length_and_the_first_rows(healthy, converted):
-    found = converted(healthy, "--normalize --limit 7", "o.safetensors")
+    found = converted(healthy, "--unit --limit 7", "o.safetensors")
     assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
     assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
     cosine = Vectors.load(healthy).similarity("w1", "w2")

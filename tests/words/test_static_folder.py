@@ -219,7 +219,7 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
     "line, message",
     [
         ("convert v.safetensors m --tokenize words", "require --to"),
-        (f"{CONVERT} --normalize", "omit --format"),
+        (f"{CONVERT} --unit", "omit --format"),
         ("convert v.safetensors other --to sentence-transformers", "other content"),
         ("convert m w.safetensors --invalid skip", "is a folder"),
         ("convert v.safetensors . --to sentence-transformers", "would be replaced"),

@@ -95,7 +95,7 @@ def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
     vectors = dw.train(SENTENCES, output=path, format="fasttext", model=model, negative=7, **QUICK)
     opened, loaded, made = open_model(path), dw.Vectors.load(path), vectors.manifest["options"]
-    assert (made["subwords"], made["buckets"], made["vectors"]) == ("3-6", 50, "input")
+    assert (made["subwords"], made["buckets"], made["output_vectors"]) == ("3-6", 50, "input")
     assert vectors.subwords.rows.any(axis=1).all()  # n-grams that do not occur are random, too
     assert opened.header["dim"] == 8 and opened.header["negative"] == 7
     assert opened.header["model"] == {"cbow": 1, "skipgram": 2}[model]
@@ -125,5 +125,5 @@ def test_training_continues_from_a_model():
     for other in ({"buckets": 49}, {"subwords": "3-5"}):
         with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*give"):
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
-    plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
+    plain = dw.train(SENTENCES, init=str(path), output_vectors="input", **WITHOUT, **still)
     assert_allclose(plain.vectors, first.vectors, atol=0.01)

@@ -18,7 +18,7 @@ def files(tmp_path_factory):
     """A corpus, and the two tables of a run on it."""
     corpus = tmp_path_factory.mktemp("tables") / "c.txt"
     corpus.write_text("\n".join(LINES) + "\n")
-    made = dw.train(corpus, **OPTIONS, vectors="input")
+    made = dw.train(corpus, **OPTIONS, output_vectors="input")
     return corpus, made.vectors, made.context.vectors
 
 
@@ -35,12 +35,12 @@ def expected(input, output, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_and_python_have_the_same_vectors(files, kind):
     corpus, input, output = files
-    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.safetensors")
+    vectors = dw.train(corpus, **OPTIONS, output_vectors=kind, output="v.safetensors")
     wanted = expected(input, output, kind)
     assert_allclose(dw.Vectors.load("v.safetensors").vectors, wanted, rtol=1e-6, atol=1e-7)
     assert_array_equal(vectors.vectors, dw.Vectors.load("v.safetensors").vectors)
     assert_array_equal(vectors.context.vectors, output)
-    assert manifest("v.safetensors")["options"]["vectors"] == kind
+    assert manifest("v.safetensors")["options"]["output_vectors"] == kind
 
 
 def test_the_default_is_the_sum_for_cbow():
@@ -51,12 +51,12 @@ def test_the_default_is_the_sum_for_cbow():
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihood_uses_both_tables_of_any_vectors(files, kind):
     corpus, *_ = files
-    made = dw.train(corpus, **OPTIONS, vectors=kind)
+    made = dw.train(corpus, **OPTIONS, output_vectors=kind)
     if kind in ("context", "unit-sum"):
         with pytest.raises(dw.errors.UsageError, match=f"vectors={kind}"):
             dw.eval_likelihood(made, corpus)
         return
-    expected = dw.eval_likelihood(dw.train(corpus, **OPTIONS, vectors="input"), corpus)
+    expected = dw.eval_likelihood(dw.train(corpus, **OPTIONS, output_vectors="input"), corpus)
     assert dw.eval_likelihood(made, corpus) == pytest.approx(expected, rel=1e-5)
 
 
@@ -76,14 +76,14 @@ def test_a_folder_has_both_tables(files, folder):
     assert len(dw.Vectors.load(folder, limit=3)) == 3
 
 
-UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
+UNCHANGED = {**OPTIONS, "lr": 1e-12, "output_vectors": "input"}
 
 
 @pytest.mark.parametrize("start", ["file", "input", "sum"])
 def test_training_continues_from_both_tables(files, folder, start):
     """From a file, and from objects."""
     corpus, input, output = files
-    init = folder if start == "file" else dw.train(corpus, **OPTIONS, vectors=start)
+    init = folder if start == "file" else dw.train(corpus, **OPTIONS, output_vectors=start)
     v = dw.train(corpus, **UNCHANGED, init=init)
     assert_allclose(v.vectors, input, atol=1e-6)
     assert_allclose(v.context.vectors, output, atol=1e-6)

@@ -90,7 +90,7 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
 
 @pytest.mark.bits
 def test_returned_vectors_equal_those_in_files(corpus):
-    files = {"output": Path("v.safetensors"), "output_tables": "t", "vectors": "input"}
+    files = {"output": Path("v.safetensors"), "output_tables": "t", "output_vectors": "input"}
     v = dw.train(corpus, objective="dcme", clusters=3, **files, **QUICK)
     tables = dw.Vectors.load("t")
     for part, found in ((v, dw.Vectors.load("v.safetensors")), (v.context, tables.context)):
@@ -256,7 +256,7 @@ def test_starts_from_the_input_vectors_of_another_objective(corpus):
     """At a rate near 0, vectors and the zeros of the nodes do not change, so the loss of a path is
     its length: context vectors were not used as vectors of nodes."""
     slow = HS | {"objective": "hs", "lr": 1e-5}
-    first = HS | {"epochs": 5, "lr": 0.5, "vectors": "input"}
+    first = HS | {"epochs": 5, "lr": 0.5, "output_vectors": "input"}
     found = dw.train(corpus, **first, output_tables="tables")
     started, fresh = dw.train(corpus, **slow, init="tables"), dw.train(corpus, **slow)
     np.testing.assert_allclose(started.vectors, found.vectors, atol=1e-4)
