@@ -153,8 +153,7 @@ def output_option(
     return flag(
         f"-o,--output {metavar}",
         help,
-        required=required and default is None,
-        default=default,
+        **({"required": required} if default is None else {"default": default}),
         show_default=False,
         word2vec="output",
         path=path,
