@@ -367,6 +367,8 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
         raise UsageError(f"{given}: must be {_NOUNS[int]}")
     if value < least:
         raise UsageError(f"{given}: must be at least {least}")
+    if value >= _BEYOND:
+        raise UsageError(f"{flag_of(name)}: does not fit in 64 bits; give a smaller number")
     return int(value)
 
 

@@ -15,9 +15,10 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.opening import check_expansion
+from dcme_w2v.files.opening import check_expansion, head_of, sniff
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table, like, stored_size
+from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like, stored_size
+from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.formats.texts import Text, bytes_of
@@ -30,6 +31,9 @@ from .features import TextFeatures
 from .labeled import Labeled, class_weights, of_documents
 from .model import COLUMNS, Predictor
 from .options import FeatureOptions
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,15 @@ class DocumentsJob:
             raise CorpusError(
                 f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
                 f"two classes or more{hint}"
+            )
+        broken = [name for name in classes if not _INTEGER.fullmatch(name)]
+        if (
+            broken
+            and all(map(_NUMBER.fullmatch, classes))
+            and not all(map(_is_typed, expand(self.docs)))
+        ):
+            raise CorpusError(
+                f"{self.docs[0]}: all labels are numbers, but {broken[0]} is no integer; {NO_LABEL}"
             )
 
 
@@ -182,6 +195,13 @@ class Dataset:
             is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
         )  # fmt: skip
         return labeled, self.matrix[~has]
+
+
+def _is_typed(path: Source) -> bool:
+    """Return whether a source distinguishes the text "1.5" from the number 1.5, unlike CSV."""
+    if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
+        return isinstance(path, Table) and path.rows is not None
+    return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
 
 
 def corpus_line(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ def log_softmax(scores: F64) -> F64:
 
 def log_of_probability(least: float) -> float:
     """Return the logarithm of a minimum probability; raise UsageError if it is not valid."""
-    if not 0 <= least <= 1:
-        raise UsageError(f"--min-probability={least}: must be from 0 to 1")
+    if not isinstance(least, Real) or not 0 <= least <= 1:
+        raise UsageError(f"--min-probability={least!r:.40}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.declarations import Checked, threads_of
+from dcme_w2v.declarations import Checked, threads_of, whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.artifact import (
     Model,
@@ -265,6 +265,7 @@ class Predictor(Shown, ABC):
             Only classes of at least this probability, perhaps none.
         threads : int, optional
         """
+        whole_number("topn", topn, 0)
         known = dict(zip(self.classes, self.labels, strict=True))
         found = self.predicted(self.rows_of(texts), topn, threads, min_probability)
         return [[(known[name], p) for name, p in one] for one in found]
@@ -312,6 +313,7 @@ class Predictor(Shown, ABC):
             There is no such class; the message suggests the nearest name. Or the model has no
             weights of the words of a text, or neither is given.
         """
+        whole_number("count", count)
         if label is not None:
             label = name_of_label(label, self.label_kind)
         if label is not None and label not in self.classes:

@@ -430,7 +430,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
     """Return the options for the hinge loss, which only the objective gd supports."""
-    known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto")}
+    known = {"solver": ("sgd",), "objective": ("gd", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"{given}: is not supported with {flag_of(name)} {value}; omit one")

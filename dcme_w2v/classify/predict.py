@@ -10,7 +10,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write
-from dcme_w2v.formats.columns import Table
+from dcme_w2v.formats.columns import Table, kept_types
+from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.records import TABLES, cell, form_of, write_rows
 from dcme_w2v.numeric.arrays import F64
 
@@ -230,7 +231,8 @@ def write_predictions(
 
     write = row if form else line
     rows = (write(*one) for one in predict(model, docs, count, **more))
-    write_rows(path, columns, rows, form, is_awaited=STANDARD in map(str, docs))
+    types = kept_types(expand(docs)) if kept and form == ".parquet" else {}
+    write_rows(path, columns, rows, form, STANDARD in map(str, docs), types)
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         if not any(given):
             raise UsageError("no text has a label; give texts of two labels or more")
         rows = [
-            {"text": text.text.split(b" ") if isinstance(text, Tokenized) else text, "label": own}
+            {"text": text.text.split() if isinstance(text, Tokenized) else text, "label": own}
             for text, own in zip(texts, given, strict=True)
         ]
         docs: Any = (Table("the texts", "text", "label", rows=rows),)

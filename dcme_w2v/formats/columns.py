@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
@@ -50,6 +51,7 @@ _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
 }  # fmt: skip
+NO_LABEL = "a label is text or an integer; group the numbers, or write them as text such as v1.5"
 _SHOWN = 20  # columns that an error message lists
 
 
@@ -63,7 +65,7 @@ class Table:
         A file or folder, or ``-`` for JSON lines, CSV or an Arrow stream on standard input.
     text : str or sequence of str
         Columns of text, joined by a space; a str may contain several names, separated by commas.
-        ``a.b`` is the field b of the column a.
+        ``a.b`` is the field b of the column a. A name with a comma is in quotes: ``'"a, b"'``.
     label : str or sequence of str, optional
         Columns of labels.
     keep : str or sequence of str, optional
@@ -95,8 +97,10 @@ class Table:
     def __post_init__(self) -> None:
         for name in ("text", "label", "keep"):
             given = getattr(self, name)
-            columns = given.split(",") if isinstance(given, str) else given
+            columns = _names_in(given) if isinstance(given, str) else given
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
+        if self.group is not None:
+            whole_number("group", self.group, 0)
 
     def __fspath__(self) -> str:
         return self.path
@@ -107,6 +111,12 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The columns that are read."""
         return (*self.text, *self.label, *self.keep)
+
+
+def _names_in(given: str) -> list[str]:
+    """Split names at commas; a name in double quotes may have commas, as in CSV."""
+    quoted = given.startswith('"') or ',"' in given
+    return next(csv.reader([given]), []) if quoted else given.split(",")
 
 
 Source: TypeAlias = str | Table  # one source of a corpus
@@ -157,6 +167,11 @@ def check_no_table(path: str, head: bytes) -> None:
     if head.startswith(b"[{"):
         raise CorpusError(f"{path}{_ARRAY}")
     kind = sniff(head)
+    if b"\r" in head.rstrip() and kind is None:
+        warn(
+            f"{path}: has carriage returns within its first line, which are read as spaces; if "
+            "they end lines, make them line feeds (tr '\\r' '\\n')"
+        )
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(f"{path}: is read as text, not CSV; name its column by --text-column: {header}")
@@ -198,8 +213,9 @@ def read_rows(
         yield from enumerate(rows_of_dicts(table, table.rows), 1)
         return
     with file or CorpusFile(table.path) as file:
-        number, kinds, forms = _rows_before(table), set[bool](), set[bool]()
+        number, kinds, forms = 0, set[bool](), set[bool]()
         try:
+            number = _rows_before(table)
             for values in _records(table, file, joined):
                 if isinstance(values, bytes):
                     row = Row((), values, False)
@@ -219,6 +235,8 @@ def read_rows(
             reason = (str(error) or type(error).__name__).splitlines()[0]
             if isinstance(error, UnicodeDecodeError):
                 reason = f"is not UTF-8 ({error.reason}); convert it"
+            if "new-line character seen" in reason:
+                reason = "has a carriage return within a line; make it a line feed, or quote it"
             advice = "" if ";" in reason else "; repair the file, or get it again"
             raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
 
@@ -335,7 +353,10 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
         raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
     if not value:
         return NoneOfThese()
-    texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in value]
+    for one in value:
+        if isinstance(one, float) and not one.is_integer():
+            raise ValueError(f"{name} is {one}; {NO_LABEL}")
+    texts = [str(int(one) if isinstance(one, float) else one) for one in value]
     return tuple(label for text in texts if (label := label_of(text)))
 
 
@@ -359,7 +380,8 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
     """Raise an error that lists the columns if a column is missing."""
     for name in table.names:
         if name in missing:
-            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(names)}")
+            listed = [f'"{one}"' if "," in str(one) else one for one in names]
+            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(listed)}")
 
 
 # ---- formats ----
@@ -561,6 +583,25 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     return max(most, 1)
 
 
+def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
+    """Return the Arrow types of `Table.keep`, as far as all files have them and agree."""
+    found: list[dict[str, Any]] = []
+    for table in sources:
+        kind = None
+        if isinstance(table, Table) and table.rows is None and table.path != STANDARD:
+            kind = kind_of_table(table.path)
+        if not isinstance(table, Table) or kind not in BINARY:
+            return {}
+        import_optional("pyarrow", f" to read {kind}", f"{table}: ", CorpusError)
+        import pyarrow as pa
+
+        empty = pa.RecordBatch.from_pylist([], _opened(table.path, str(kind))[1])
+        columns = {name: _column(empty, name) for name in table.keep}
+        found.append({name: one.type for name, one in columns.items() if one is not None})
+    first = found[0] if found else {}
+    return {n: kind for n, kind in first.items() if all(one.get(n) == kind for one in found)}
+
+
 def row_groups(table: Table) -> list[Table]:
     """Split a Parquet file into tables, one per row group; return other tables whole."""
     if kind_of_table(table.path) != "Parquet":
@@ -574,6 +615,8 @@ def _rows_before(table: Table) -> int:
     if not table.group:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata
+    if table.group >= about.num_row_groups:
+        raise ValueError(f"there are only {about.num_row_groups} row groups; give a lower group")
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 

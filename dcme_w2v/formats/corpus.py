@@ -56,6 +56,8 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     """
     paths: list[Source] = []
     for item in as_paths(corpus):
+        if not isinstance(item, str | os.PathLike):
+            raise UsageError(f"files: must be paths, not {type(item).__name__}; save it to a file")
         name = os.fspath(item)
         is_in_memory = isinstance(item, Table) and item.rows is not None
         if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():
@@ -315,8 +317,8 @@ class Sentences:
     items : iterable of str, bytes, or iterables of str or bytes
         A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
-    column : str, optional
-        The text column, if items are dicts.
+    column : str or sequence of str, optional
+        The text columns, if items are dicts.
 
     Attributes
     ----------
@@ -324,7 +326,7 @@ class Sentences:
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
-    def __init__(self, items: Iterable[Any], column: str | None = None) -> None:
+    def __init__(self, items: Iterable[Any], column: str | Sequence[str] | None = None) -> None:
         self.paths = ["sentences"]
         self.sizes: list[int | None] = [None]
         self.bytes_total: int | None = None
@@ -371,10 +373,12 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
     if isinstance(corpus, CorpusPaths):
         return corpus.paths, None
     if isinstance(corpus, Table) and corpus.rows is not None:
-        return (), Sentences(corpus.rows, ",".join(corpus.text))
+        return (), Sentences(corpus.rows, corpus.text)
     if isinstance(corpus, str | os.PathLike):
         path = os.fspath(corpus)
-        if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
+        words = path.split()
+        is_text = len(words) > 3 or (len(words) > 1 and not _PATH.fullmatch(words[-1]))
+        if "\n" in path or (is_text and not is_corpus_path(path)):
             raise UsageError(
                 f"--corpus={path!r:.60}: is text, not a file; give a list of sentences"
             )

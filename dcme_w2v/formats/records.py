@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional
@@ -47,6 +47,7 @@ def write_rows(
     rows: Iterable[Any],
     form: str,
     is_awaited: bool = False,
+    types: Mapping[str, Any] | None = None,
 ) -> None:
     """Write rows atomically.
 
@@ -61,6 +62,8 @@ def write_rows(
         See `form_of`.
     is_awaited : bool
         Whether a reader awaits each row, so that each is flushed.
+    types : mapping, optional
+        Arrow types of columns of Parquet; see `dcme_w2v.formats.columns.kept_types`.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def write_rows(
     """
     with atomic_write(path) as file:
         if form == ".parquet":
-            _write_parquet(path, file, columns, rows)
+            _write_parquet(path, file, columns, rows, types or {})
             return
         line: Callable[[Any], str] = str
         if form == JSON_LINES:
@@ -113,18 +116,34 @@ def _joined(value: Any) -> Any:
     return "|".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows) -> None:
+def _write_parquet(
+    path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
+) -> None:
     """Write Parquet; rows are kept in memory, as Arrow columns, until their types are known."""
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     import pyarrow as pa
 
+    known = dict(types)
+
+    def array(name: str, values: Sequence[Any]) -> Any:
+        try:
+            return pa.array(values, known.get(name))
+        except OverflowError:  # from 2^63 on
+            known[name] = pa.uint64()
+            return pa.array(values, known[name])
+
     def tables() -> Iterator[Any]:
         left = iter(rows)
         while some := list(itertools.islice(left, ROWS_AT_ONCE)):
-            yield pa.table(dict(zip(columns, map(list, zip(*some, strict=True)), strict=True)))
+            named = zip(columns, zip(*some, strict=True), strict=True)
+            yield pa.table({name: array(name, values) for name, values in named})
 
     try:
         found = list(tables()) or [pa.table({name: pa.nulls(0) for name in columns})]
+        wide = [name for name in columns if name in known and name not in types]
+        for name in wide:  # earlier rows had smaller integers
+            at = columns.index(name)
+            found = [one.set_column(at, name, one[name].cast(known[name])) for one in found]
         parquet.write_table(pa.concat_tables(found, promote_options="permissive"), file)
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         reason = str(error).splitlines()[0]

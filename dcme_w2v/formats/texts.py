@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.opening import is_utf8
 
 # Bytes as "surrogateescape" decodes them. Anchored at a token's start, so that the time is linear.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
@@ -117,6 +118,8 @@ def plain_lines(text: bytes) -> bytes:
 def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[Text]:
     """Convert an iterable of texts or lists of tokens to UTF-8; a null is an empty text.
 
+    With the default `errors`, bytes must be UTF-8, and no item may have a NUL character.
+
     Raises
     ------
     ValueError
@@ -124,19 +127,26 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         when it is reached.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise ValueError(f"give an iterable of {name}s, not one {name} ({type(items).__name__})")
+        one = f"{items!r:.60} is " + ("one text" if isinstance(items, str | bytes) else "no text")
+        raise UsageError(f"{one}, not a list of {name}s; give a list, as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
-        raise ValueError(f"give {name}s with one dimension, such as one column of a DataFrame")
+        raise UsageError(f"give {name}s with one dimension, such as one column of a DataFrame")
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:
     item = item.as_py() if hasattr(item, "as_py") else item  # of pyarrow
     try:
-        return b"" if is_null(item) else text_of(item, errors)
+        text = b"" if is_null(item) else text_of(item, errors)
     except ValueError as error:
         kind = CorpusError if str(error).startswith("the token") else UsageError
         raise kind(f"{place}: {error}") from None
+    if errors == "replace":
+        if b"\0" in bytes_of(text):
+            raise CorpusError(f"{place} has a NUL character; remove it")
+        if not is_utf8(bytes_of(text)):
+            raise CorpusError(f"{place} is not UTF-8; decode its bytes, or give str")
+    return text
 
 
 def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> Iterator[list[Text]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v._core.codec import FAULT_KINDS, find_duplicates, read_counts
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
@@ -223,7 +224,8 @@ class Vocabulary(Words):
 
     def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
         """Return the n most frequent words (default: all) with their counts, as a Counter does."""
-        return list(itertools.islice(self.items(), n))
+        count = None if n is None else whole_number("n", n, 0)
+        return list(itertools.islice(self.items(), count))
 
     def save(self, path: PathLike) -> None:
         """Write lines "word count"; ``-`` is standard output."""

@@ -14,7 +14,7 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights
-from dcme_w2v.declarations import threads_of
+from dcme_w2v.declarations import threads_of, whole_number
 from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array, specificity, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread
@@ -120,7 +120,7 @@ class LatentClassifier(Predictor):
         Words are those whose weights are of this class more than of others, times `specificity`.
         The log of documents / documents with the word is idf - 1.
         """
-        found = []
+        found, count = [], whole_number("count", count)
         weights = self.feature_weights()
         if self.text is not None and self.text.options.weighting == "tfidf":
             factors = specificity(self.text.idf - 1) / self.text.idf

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write, uncompressed_name
 from dcme_w2v.files.opening import read_text
@@ -412,6 +413,8 @@ def explore(
     name = "" if output is None else os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
+    for option, value, least in (("color", color, 1), ("limit", limit, 3), ("seed", seed, 0)):
+        whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:
         raise UsageError(f"{len(sources)} files; give one, or two to compare")
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):

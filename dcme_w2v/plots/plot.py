@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
@@ -297,6 +298,8 @@ def plot(
     >>> len(dw.plot("train.log", "curves.svg").axes)
     1
     """
+    limit = None if limit is None else whole_number("limit", limit, 3)
+    seed = None if seed is None else whole_number("seed", seed, 0)
     paths = [] if isinstance(files, Vectors) else listed(files)
     name = "" if output is None else os.fspath(output)
     guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))

@@ -7,6 +7,7 @@ that share some of their rarest words are compared.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,8 @@ class Duplicate(NamedTuple):
 def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
     """Return pairs above a threshold, sorted by row; the first row is the smaller one."""
     least = THRESHOLD if threshold is None else threshold
-    if not 0 < least <= 1:
-        raise UsageError(f"threshold={least:g}: must be above 0, and 1 at most")
+    if not isinstance(least, Real) or not 0 < least <= 1:
+        raise UsageError(f"threshold={least!r:.40}: must be above 0, and 1 at most")
     found: list[Duplicate] = []
     rarest = _rarest(index)
     by_word = rarest.T.tocsr()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.corpus import Sentence
@@ -150,8 +151,7 @@ class Search(Shown):
         ValueError
             `k` is less than 1, or `queries` is one text.
         """
-        if k < 1:
-            raise UsageError(f"k={k}: must be at least 1")
+        whole_number("k", k)
         index = self._fitted()
         found = []
         for text in as_texts(queries, "text"):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v import __version__
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
@@ -88,6 +89,9 @@ def save_sentence_model(
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
     if pooling not in POOLED:
         raise UsageError(f"--pooling={pooling}: must be one of {', '.join(POOLED)}")
+    for name, count in (("dim", dim), ("limit", limit)):
+        if count is not None:
+            whole_number(name, count)
     source = None if isinstance(vectors, Vectors) else os.fspath(vectors)
     guard((READS, "IN", source), (FOLDER, "OUT", folder))
     check_static_target(os.fspath(folder))

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import CorpusError, FormatError, UsageError, import_optional
-from dcme_w2v.files.opening import is_utf8
+from dcme_w2v.errors import FormatError, UsageError, import_optional
 from dcme_w2v.formats.corpus import Sentence
-from dcme_w2v.formats.texts import Text, Tokenized, as_texts, blocks, bytes_of, joined
+from dcme_w2v.formats.texts import Text, Tokenized, as_texts, blocks, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, unit_vectors
 from dcme_w2v.numeric.parallel import ordered_map
@@ -197,11 +196,4 @@ class SentenceTable:
 
 def blocks_of(sentences: Iterable[Sentence | Text]) -> Iterator[Text]:
     """Yield sentences as lines in blocks; line ends inside a text become spaces."""
-    return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
-
-
-def _checked(texts: Iterable[Text]) -> Iterator[Text]:
-    for number, text in enumerate(texts):
-        if b"\0" in (plain := bytes_of(text)):
-            raise CorpusError(f"sentence {number} has a NUL character; give text")
-        yield text if is_utf8(plain) else type(text)(plain.decode(errors="replace").encode())
+    return map(joined, blocks(as_texts(sentences, "sentence"), _BLOCK_BYTES))

@@ -104,7 +104,7 @@ def test_it_works_in_scikit_learns_tools():
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.eye(2), "y has several columns"),
         (["a", 3], ["x", "y"], "document 1: 3 is neither a text"),
-        ("ab", ["x", "y"], "give an iterable of documents"),
+        ("ab", ["x", "y"], "not a list of documents; give a list"),
         (["", ""], ["x", "y"], "no words"),
     ],
 )

@@ -83,7 +83,7 @@ def test_equal_documents_are_in_order_of_rows():
         assert best_rows(scores, k).tolist() == wanted
 
 
-@pytest.mark.parametrize("query", ["", " ", "?!", "zzzz", "\0", "\ud800", b"\xff", None, []])
+@pytest.mark.parametrize("query", ["", " ", "?!", "zzzz", "\ud800", None, []])
 def test_queries_without_a_known_word_have_no_answer(query):
     assert dw.Search().fit(TEXTS).search([query, "milk"])[0] == []
 
@@ -110,8 +110,8 @@ def test_tokens_are_not_split_again():
     "call, message",
     [
         (lambda s: s.search(["a"]), "call fit first"),
-        (lambda s: s.fit(["a"]).search("a"), "not one text (str)"),
-        (lambda s: s.fit("a"), "not one document"),
+        (lambda s: s.fit(["a"]).search("a"), "not a list of texts"),
+        (lambda s: s.fit("a"), "not a list of documents"),
         (lambda s: s.fit(["a"]).search(["a"], k=0), "k=0: must be at least 1"),
         (lambda s: s.fit(["a\0b"]), "has a NUL character"),
         (lambda s: s.fit([1]), "is neither a text nor a list"),

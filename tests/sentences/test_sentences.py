@@ -72,7 +72,7 @@ def test_an_unknown_word_is_its_beginning_and_characters(vectors, pooling):
     encoder = dw.SentenceEncoder(vectors, pooling=pooling).fit([])
     table = encoder._table
     words = [*table._numbering.words]
-    rows = table.vectors_of(["kingue the", "7", "kingϏ", b"the king\xff"])
+    rows = table.vectors_of(["kingue the", "7", "kingϏ", "the king�"])
     pieces = [table.rows[words.index(one)] for one in ("king", "##u", "##e", "the")]
     assert_allclose(rows[0], np.mean(pieces, axis=0), atol=1e-6)
     assert_allclose(rows[1], table.rows[words.index("7")])
