@@ -40,7 +40,7 @@ def test_labels_that_are_numbers_are_integers(cli, kind, labels, is_wrong):
         assert "a label is text or an integer; group the numbers" in cli.error(line)
     else:
         cli(line)
-        assert len(dw.load("m").classes) == 2
+        assert len(dw.load("m").classes_) == 2
 
 
 @pytest.mark.parametrize("line", [
