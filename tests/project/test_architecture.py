@@ -88,7 +88,7 @@ def test_no_module_imports_a_test_module():
     assert not [one.name for one in files if importing.search(one.read_text(encoding="utf-8"))]
 
 
-# ---- writes and promises ----
+# ---- writes ----
 
 
 WRITERS = (
@@ -130,19 +130,3 @@ def _writes(call):
         "write_text", "write_bytes", "touch", "mkstemp", "NamedTemporaryFile", "unlink", "remove",
         "rename", "renames", "rmdir", "rmtree", "symlink_to", "hardlink_to", "copyfile", "move",
     )  # fmt: skip
-
-
-def test_every_promise_names_a_test_that_exists():
-    functions = {
-        node.name
-        for path in TESTS.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef)
-    }
-    text = (ROOT / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
-    promises = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
-    assert 0 < len(promises) <= 20
-    for promise in promises:
-        named = re.findall(r"\btest_\w+", promise)
-        assert named, f"names no test: {promise}"
-        assert set(named) <= functions, f"names a test that is not there: {promise}"

@@ -183,17 +183,88 @@ PROMISES = {
 }
 
 
+# Each promise about files and runs, by its first words, and its tests.
+GUARDS = {
+    "A command writes the": ["test_a_command_reads_and_writes_what_it_declares"],
+    "An output that is": [
+        "test_an_output_that_is_an_input_is_an_error",
+        "test_redirected_standard_input_and_output_are_checked",
+    ],
+    "No output may be": ["test_an_output_in_an_input_folder_is_an_error"],
+    "Two outputs with the": ["test_two_equal_outputs_are_an_error"],
+    "Files are written atomically:": [
+        "test_a_failed_write_keeps_the_old_model",
+        "test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing",
+    ],
+    "If two runs write": [
+        "test_several_writers_leave_the_file_of_one_of_them",
+        "test_readers_never_mix_versions",
+    ],
+    "A symbolic link is": [
+        "test_symbolic_links_are_kept_and_hard_links_unchanged",
+        "test_a_folder_that_becomes_a_link_while_files_are_written_is_not_followed",
+    ],
+    "Pipes, devices, process substitutions": [
+        "test_pipes_are_written_to_and_kept",
+        "test_process_substitution_and_open_files_are_written_to",
+    ],
+    "A model replaces a": ["test_a_model_replaces_only_a_model"],
+    "Checkpoints of an earlier": ["test_the_folder_of_an_earlier_run_is_not_overwritten"],
+    "The next run removes": ["test_only_what_is_ours_is_removed"],
+    "SIGINT, SIGTERM and SIGHUP": [
+        "test_a_signal_saves_and_resume_continues",
+        "test_a_signalled_process_ends_with_one_line",
+        "test_nohup_is_respected",
+    ],
+    "If standard error cannot": ["test_messages_that_cannot_be_written_are_dropped"],
+    "Closed standard input or": [
+        "test_a_closed_stdin_is_an_error_before_any_work",
+        "test_a_closed_stdout_is_an_error_before_any_work",
+    ],
+    "If the log can": ["test_a_failing_log_warns_once_and_is_an_error_at_the_end"],
+    "Insufficient memory is an": ["test_insufficient_memory_is_an_error_before_training"],
+    "Small compressed files cannot": [
+        "test_what_decompresses_to_far_more_is_not_held",
+        "test_documents_that_decode_to_far_more_are_not_held",
+        "test_what_decodes_to_far_more_is_an_error",
+        "test_flipped_bits_are_errors_and_no_crash",
+    ],
+    "If the distinct words": [
+        "test_the_rarest_words_are_dropped_before_memory_ends",
+        "test_the_rarest_words_are_dropped_on_workers_before_memory_ends",
+    ],
+    "Results that cannot be": [
+        "test_files_that_cannot_be_written_are_kept_elsewhere",
+        "test_vectors_that_cannot_be_written_are_in_the_last_checkpoint",
+    ],
+    "A target folder that": ["test_a_folder_filled_during_training_is_not_replaced"],
+}
+
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
+
+
+def functions():
+    """Yield every function of the test files."""
+    for file in (ROOT / "tests").glob("*/test_*.py"):
+        body = ast.walk(ast.parse(file.read_bytes()))
+        yield from (node for node in body if isinstance(node, ast.FunctionDef))
+
+
+def test_each_promise_has_tests():
+    promises = re.findall(r"^- (.*)", PAGE, re.MULTILINE)
+    assert len(promises) == len(GUARDS) <= 20
+    assert all(one.startswith(key) for one, key in zip(promises, GUARDS, strict=True))
+    assert {name for names in GUARDS.values() for name in names} <= {f.name for f in functions()}
+
+
 def test_each_row_of_the_page_has_tests():
-    root = Path(__file__).parents[2]
-    text = (root / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
-    table = text.partition("## Equal results")[2].partition("\n## ")[0]
+    table = PAGE.partition("## Equal results")[2].partition("\n## ")[0]
     assert re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:] == [*PROMISES]
-    files = (root / "tests").glob("*/test_*.py")
     tests = {
         node.name
-        for file in files
-        for node in ast.parse(file.read_bytes()).body
-        if isinstance(node, ast.FunctionDef)
-        and "pytest.mark.bits" in map(ast.unparse, node.decorator_list)  # run by `make test-bits`
+        for node in functions()
+        if "pytest.mark.bits" in map(ast.unparse, node.decorator_list)  # run by `make test-bits`
     }
     assert {name for names in PROMISES.values() for name in names} - tests == set()
