@@ -104,6 +104,8 @@ class Dataset:
         The training documents and those that are held out, if they are kept.
     class_weight : mapping, "balanced" or None
         Weights of training documents by label; see `dcme_w2v.classify.fit.class_weights`.
+    before : Predictor or None
+        A model that has learned other documents before; its classes are there, too.
     """
 
     matrix: csr_matrix
@@ -117,6 +119,7 @@ class Dataset:
     texts: list[Text] = field(default_factory=list, repr=False)
     held_texts: list[Text] = field(default_factory=list, repr=False)
     class_weight: Mapping[str, float] | str | None = None
+    before: Predictor | None = None
 
     @functools.cached_property
     def counts(self) -> dict[str, int]:
@@ -125,8 +128,8 @@ class Dataset:
 
     @functools.cached_property
     def classes(self) -> list[str]:
-        """The labels of the training documents, sorted."""
-        return list(self.counts)
+        """The labels of the training documents, and those of a model before, sorted."""
+        return sorted({*self.counts, *(self.before.classes if self.before else ())})
 
     @functools.cached_property
     def data(self) -> Labeled:
@@ -154,8 +157,9 @@ class Dataset:
 
     @functools.cached_property
     def multilabel(self) -> bool:
-        """Whether any training document has several labels."""
-        return any(len(labels) != 1 for labels in self.labels if labels)
+        """Whether any training document has several labels, or had in a model before."""
+        several = self.before is not None and self.before.multilabel
+        return several or any(len(labels) != 1 for labels in self.labels if labels)
 
     @property
     def none(self) -> int:

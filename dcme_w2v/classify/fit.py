@@ -42,7 +42,15 @@ from .labeled import Labeled
 from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import ClassifyOptions
 from .solver import solve
-from .trainer import ClassifierTrainer, Scorer, Weights, losses_of, resized, untrained_loss
+from .trainer import (
+    ClassifierTrainer,
+    Scorer,
+    Start,
+    Weights,
+    losses_of,
+    resized,
+    untrained_loss,
+)
 
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
@@ -113,6 +121,8 @@ class Job:
         The data, for messages.
     remote : RemoteTraining, optional
         Trains on the workers of an executor.
+    start : Start, optional
+        Where SGD starts; its rates are those of the second half of the schedule.
     """
 
     reporter: Reporter = QUIET
@@ -129,6 +139,7 @@ class Job:
     recorded: Callable[[], Mapping[str, Any]] = dict
     described: str = ""
     remote: RemoteTraining | None = None
+    start: Start | None = None
 
 
 def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
@@ -209,12 +220,12 @@ def _divided(
     return data.some(np.flatnonzero(~is_out)), data.some(np.flatnonzero(is_out))
 
 
-def scores_of(scorer: Scorer, data: Labeled, threads: int) -> OutOfFold:
+def scores_of(scorer: Scorer, data: Labeled, threads: int, most: int = MAX_DOCUMENTS) -> OutOfFold:
     """Return scores of labeled documents; if there are many, a sample from the whole file."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
-    count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // scorer.classes), len(known))
+    count = min(most, max(1, MAX_SCORES // scorer.classes), len(known))
     at = known[np.linspace(0, len(known) - 1, count).astype(int)] if count else known
     some = data.some(at)
     scores = scorer.scores(SparseRows(some.matrix), 0, count, threads)
@@ -252,11 +263,18 @@ def _calibrate(
             offsets = _best_offsets(scores, labels, data.counts(problem.classes)[:size])
             scores = scores + offsets
             fitted.scorer.shift(np.append(offsets, np.zeros(problem.classes - size)))
-    fitted.calibration = Calibration.fit(kind, scores, labels, held.weights)
-    if several and any(labels):
-        log_p = fitted.calibration.apply(scores)
-        may_be_none = size < problem.classes or not all(labels)
-        fitted.threshold = best_threshold(log_p, labels, held.weights, may_be_none)
+    held = OutOfFold(scores, labels, held.weights)
+    set_probabilities(fitted, held, several, size < problem.classes)
+
+
+def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: bool) -> None:
+    """Fit the calibration, and with several labels the threshold, to documents left out."""
+    kind = "logistic" if several else "normalized"
+    fitted.calibration = Calibration.fit(kind, held.scores, held.labels, held.weights)
+    if several and any(held.labels):
+        log_p = fitted.calibration.apply(held.scores)
+        may_be_none = has_none or not all(held.labels)
+        fitted.threshold = best_threshold(log_p, held.labels, held.weights, may_be_none)
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
@@ -369,6 +387,15 @@ class Task:
         self.data, self.classes, self.options, self.holdout = data, classes, options, holdout
         self.job, self.multilabel = job or Job(), multilabel
         self.learned = (data.matrix, *data.instances(), classes, options)
+        start = self.job.start
+        if start is not None:
+            self.learned = (
+                start.rows(data.matrix),
+                *data.instances(),
+                classes,
+                _second_half(options),
+            )
+            self.holdout = holdout and replace(holdout, matrix=start.rows(holdout.matrix))
         self.sample_weight = data.instance_weights()
         self.records: list[dict[str, Any]] = []
         self.seconds = 0.0
@@ -376,7 +403,8 @@ class Task:
         self.best, self.best_epoch = -1.0, 0
         self.training: ClassifierTrainer | None = None
         if options.learner == "sgd" and self.job.remote is None:
-            self.training = ClassifierTrainer(*self.learned, sample_weight=self.sample_weight)
+            begun = None if start is None else start.begun(classes)
+            self.training = ClassifierTrainer(*self.learned, begun, self.sample_weight)
             self.weights = self.training.weights
         else:
             features = 0 if options.learner == "tree" else data.matrix.shape[1]
@@ -394,7 +422,10 @@ class Task:
 
     def fitted(self) -> Fitted:
         """Return the result so far."""
-        return Fitted(self.scorer, self.options, records=self.records)
+        start, scorer = self.job.start, self.scorer
+        if start is not None:
+            scorer = start.finished(self.weights)
+        return Fitted(scorer, self.options, records=self.records)
 
     def scores(self) -> dict[str, Any]:
         """Return the measures on the held-out documents."""
@@ -478,6 +509,12 @@ class Task:
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
+
+
+def _second_half(options: ClassifyOptions) -> ClassifyOptions:
+    """Return options whose schedule starts in the middle, without a penalty on earlier weights."""
+    lr, epochs = options.lr or 0.0, options.epochs or 1
+    return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0)
 
 
 class SgdRun(TrainingRun):

@@ -456,8 +456,8 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
         COLUMNS: model.record.get(COLUMNS),
         NONE: model.record.get(NONE),
     }
-    if "class_weight" in model.record:
-        record["class_weight"] = model.record["class_weight"]
+    kept = ("class_weight", "documents")
+    record |= {name: model.record[name] for name in kept if name in model.record}
     trained = model.options
     if trained is not None and not isinstance(trained, ClassifyOptions):
         record["options"], trained = asdict(trained), None

@@ -15,7 +15,7 @@ from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.corpus import check_file
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.platform import ReceivedSignal
+from dcme_w2v.platform import PathLike, ReceivedSignal
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
@@ -23,6 +23,7 @@ from . import sequences
 from .calibration import Calibration
 from .choose import Problem, Setting, flags_of
 from .constants import FEW, KEPT_BYTES, TABLE_CLASSES
+from .continued import Continued
 from .dataset import (
     Dataset,
     DocumentsJob,
@@ -33,7 +34,7 @@ from .dataset import (
 from .dataset import read as read_documents
 from .features import TextFeatures
 from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear
-from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier
+from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
 from .options import (
     NO_SUBWORDS,
     SUBWORDS,
@@ -69,6 +70,8 @@ class TrainJob(DocumentsJob):
         The bytes that the model may have.
     class_weight : mapping, "balanced" or None
         Factors of the loss of documents by label; see `dcme_w2v.classify.fit.class_weights`.
+    init : path or Predictor, optional
+        A trained model, whose training goes on with these documents.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
@@ -76,6 +79,7 @@ class TrainJob(DocumentsJob):
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     max_bytes: int | None = None
     class_weight: Mapping[str, float] | str | None = None
+    init: PathLike | Predictor | None = None
 
 
 def train(
@@ -126,6 +130,9 @@ def train(
     _check(job, options, remote)
     if remote is not None:
         options = remote.prepare(options, job.checkpoints)
+    before = None if job.init is None else Continued(job.init)
+    if before is not None:
+        options, features = before.settings(options, features)
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, SgdRun.kind)
     if found is not None:
@@ -138,17 +145,19 @@ def train(
         contextlib.nullcontext() if dry_run else open_folder(job.checkpoints) as folder,
         contextlib.ExitStack() as stack,
     ):
-        corpus = _read_documents(job, features, options, reporter, remote is None)
+        corpus = _read_documents(job, features, options, reporter, remote is None, before)
         sets = FeatureSets(corpus, features, job.tune.tune is not None)
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises errors before a search
         by_token = corpus.text is not None and corpus.text.is_by_token
-        models = _Models(job, sets, remote)
+        models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            chooses=job.tune.tune is not None or not by_token,  # tags: with --tune only
+            # tags: with --tune only
+            chooses=before is None and (job.tune.tune is not None or not by_token),
+            calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
             begin=lambda setting, chosen: models.begin(setting, chosen, reporter),
             partial=models.save_partial, checkpoints=job.checkpoints, folder=folder, found=found,
@@ -158,12 +167,7 @@ def train(
             remote=remote,
         )  # fmt: skip
         began = time.monotonic()
-        try:
-            fitted = fit_linear(sets.problem(options), work)
-        except KeyboardInterrupt as error:
-            if isinstance(partial := getattr(error, "partial", None), Fitted):
-                error.partial = models.model(partial)  # type: ignore[attr-defined]
-            raise
+        fitted = models.fitted(sets.problem(options), work)
         model = models.model(fitted)
         model.record["read_seconds"] = round(began - start, 3)
         model.record["train_seconds"] = round(fitted.seconds, 3)
@@ -234,8 +238,14 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 class _Models:
     """Turns fitted weights into models, with the chosen features."""
 
-    def __init__(self, job: TrainJob, sets: "FeatureSets", remote: RemoteTraining | None) -> None:
-        self._job, self._sets, self._remote = job, sets, remote
+    def __init__(
+        self,
+        job: TrainJob,
+        sets: "FeatureSets",
+        remote: RemoteTraining | None,
+        before: Continued | None,
+    ) -> None:
+        self._job, self._sets, self._remote, self._before = job, sets, remote, before
         self.corpus = sets.under({})
 
     def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
@@ -257,6 +267,18 @@ class _Models:
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
+    def fitted(self, problem: Problem, work: Job) -> Fitted:
+        """Fit the weights; a `KeyboardInterrupt` gets the model so far."""
+        try:
+            fitted = fit_linear(problem, work)
+        except KeyboardInterrupt as error:
+            if isinstance(partial := getattr(error, "partial", None), Fitted):
+                error.partial = self.model(partial)  # type: ignore[attr-defined]
+            raise
+        if self._before is not None and work.start is not None:
+            self._before.calibrate(fitted, work.start, self.corpus, work.reporter)
+        return fitted
+
     def model(self, fitted: Fitted) -> Classifier:
         """Make a model from a fit."""
         corpus = self.corpus
@@ -270,6 +292,8 @@ class _Models:
             record["choice"] = fitted.choice.record
         if fitted.cluster is not None:
             record["cluster"] = fitted.cluster
+        if self._before is not None:
+            record = self._before.added(record)
         threshold = THRESHOLD if fitted.threshold is None else fitted.threshold
         own = (corpus.classes, corpus.text, fitted.options, corpus.multilabel, threshold, record)
         return Classifier(*own, fitted.calibration, weights=fitted.scorer)
@@ -348,11 +372,13 @@ def _read_documents(
     options: ClassifyOptions,
     reporter: Reporter,
     chooses: bool = True,
+    before: Continued | None = None,
 ) -> Dataset:
     """Read and count the documents; keep texts if features are compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     text = None if are_vectors(job.docs) else TextFeatures(features)
+    text = text if before is None else before.features(features, text)
     is_pairs = given.ngrams is not None or given.lead_ngrams is not None
     keep = KEPT_BYTES if job.tune.tune is None else math.inf
     read = read_documents(
@@ -360,6 +386,7 @@ def _read_documents(
         most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
         keep=keep if chooses and is_open and features.by == "document" else 0, takes_none=True,
     )  # fmt: skip
+    read = read if before is None else before.joined(read)
     read.class_weight = job.class_weight
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
@@ -375,13 +402,15 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     kept, tuned = job.checkpoints, job.tune.tune
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
-        "--tune": tuned, "--max-bytes": job.max_bytes,
+        "--tune": tuned, "--max-bytes": job.max_bytes, "--init": job.init,
     }  # fmt: skip
     resumed = ("--checkpoint", "--resume")
+    searched = (*resumed, "--cluster", "--tune")
     for what, applies, excluded, remedy in (
         ("trees of labels (--objective tree)", options.objective == "tree", given,
          "omit it, or give --loss hinge"),
         ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or give --solver sgd"),
+        ("--init, whose model has its settings", job.init is not None, searched, "omit it"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),
          "choose settings without it first, and give what was chosen"),
     ):  # fmt: skip

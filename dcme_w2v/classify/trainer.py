@@ -235,6 +235,42 @@ def resized(weights: Weights, classes: int) -> Weights:
     return found
 
 
+class Start:
+    """The weights at which a training starts, and how much each feature may move.
+
+    Columns are multiplied by a scale, and weights divided by it.
+
+    Parameters
+    ----------
+    weights : Weights
+    scale : ndarray of float32, shape (features,)
+        Above 0; a learning rate is multiplied by its square.
+    """
+
+    def __init__(self, weights: Weights, scale: F32) -> None:
+        self.weights, self._scale = weights, scale
+
+    def rows(self, matrix: csr_matrix) -> csr_matrix:
+        """Return documents with scaled columns."""
+        data = matrix.data * self._scale[matrix.indices]
+        return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+    def begun(self, classes: int) -> Weights:
+        """Return the weights for scaled documents; classes that were added have zeros."""
+        return self._times(resized(self.weights, classes), np.float32(1) / self._scale)
+
+    def finished(self, weights: Weights) -> Weights:
+        """Return the weights for documents that are not scaled."""
+        return self._times(weights, self._scale)
+
+    @staticmethod
+    def _times(weights: Weights, scale: F32) -> Weights:
+        found = Weights(weights.features, weights.classes, weights.bias, weights.order)
+        np.multiply(weights.table, np.append(scale, np.float32(1))[:, None], out=found.table)
+        found.offset[:] = weights.offset
+        return found
+
+
 def has_sets(documents: I64) -> bool:
     """Return whether any document has several instances, which are then adjacent."""
     return bool((documents[1:] == documents[:-1]).any())

@@ -82,6 +82,11 @@ def classify() -> None:
     multiple=True,
     group="Objective",
 )
+@flag(
+    "--init MODEL",
+    "continue this model: DOCS are new documents, and may have new labels and words",
+    path=READS,
+)
 @labels_option
 @log_json_option
 @options_of(SeedsOptions, advanced=True)

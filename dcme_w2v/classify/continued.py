@@ -1,0 +1,276 @@
+"""Continues a trained classifier on new documents: its weights, words and labels are the start.
+
+A feature moves the less, the more earlier documents it has: its values are multiplied by the share
+of its new documents, and its weights are divided by it. So a new word learns as from scratch, and
+a word of many earlier documents keeps what these taught.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.declarations import flag_of
+from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.texts import Text
+from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.arrays import F64, I32, I64
+from dcme_w2v.numeric.sparse_rows import fit_columns, truncate_columns
+from dcme_w2v.platform import PathLike
+from dcme_w2v.training.progress import Reporter
+
+from .choose import OutOfFold, accuracy
+from .constants import CERTAIN
+from .dataset import Dataset
+from .features import TextFeatures
+from .fit import Fitted, scores_of, set_probabilities
+from .model import NONE, Classifier, Predictor, load_classifier
+from .options import ClassifyOptions, FeatureOptions
+from .shrink import ShrunkModel
+from .trainer import Start, Weights
+
+ANY = 2**31 - 2  # more features than documents have
+OF_RUN = ("threads", "seed", "patience")  # options that say nothing of the model
+MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
+
+
+class GrownFeatures(TextFeatures):
+    """The features of a model, to which `fit_transform` adds those of new documents.
+
+    Parameters
+    ----------
+    before : TextFeatures
+    options : FeatureOptions
+    documents : int
+        Number of documents that `before` has counted.
+
+    Attributes
+    ----------
+    origin : ndarray of int32, shape (columns,)
+        The column of `before`; -1 for a new feature.
+    factor : ndarray of float32, shape (columns,)
+        What the values of a feature that is not new are multiplied with, compared with `before`.
+    share : ndarray of float64, shape (columns,)
+        The new documents of a feature, divided by all its documents.
+    """
+
+    def __init__(self, before: TextFeatures, options: FeatureOptions, documents: int) -> None:
+        super().__init__(options)
+        self._before, self._documents = before, documents
+
+    def fit_transform(
+        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
+    ) -> csr_matrix:
+        """Add columns, and return the rows of the documents; see `TextFeatures.fit_transform`."""
+        before = self._before
+        if before.names is None:
+            if before.buckets is not None:
+                self._set_buckets(before.buckets)
+            counts, place = self._counts(documents, self._hashed, before.columns), None
+        else:
+            self.names = None
+            counts = self._most_frequent(documents, lambda: (ANY, True))
+            column = dict(before._column)
+            place = [column.setdefault(name, len(column)) for name in self._column]
+            counts = _moved(counts, np.array(place, dtype=np.int32), len(column))
+        new = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
+        total = new + self._earlier(new, counts.shape[0])
+        order = np.arange(len(new))
+        if place is not None:
+            order = np.flatnonzero((total >= self.options.min_df) | (order < before.columns))
+            limit = max(before.columns, most()[0] if most else self.options.most_features)
+            order = order[np.argsort(-total[order], kind="stable")][:limit]
+            counts = counts[:, order]
+            counts.sort_indices()
+            names = list(column)
+            self._column = {names[old]: i for i, old in enumerate(order.tolist())}
+            self.names = Words.from_words(self._column)
+        self.origin = np.where(order < before.columns, order, -1).astype(np.int32)
+        self.share = (new / np.maximum(total, 1))[order]
+        return self._weigh(counts, total[order])
+
+    def _earlier(self, new: F64, documents: int) -> F64:
+        """Return how many earlier documents have each feature, which its idf says.
+
+        Without idf, the new documents tell how frequent a feature is.
+        """
+        known, found = self._before.columns, np.zeros(len(new))
+        if self.options.weighting == "tfidf":
+            count = 1 + self._documents
+            found[:known] = np.rint(count / np.exp(self._before.idf.astype(np.float64) - 1) - 1)
+        else:
+            found[:known] = np.rint(new[:known] * self._documents / max(1, documents))
+        return np.maximum(found, np.arange(len(found)) < known)
+
+    def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
+        """Return the rows of counts, with the idf of all documents."""
+        self.idf = np.ones(len(total), dtype=np.float32)
+        if self.options.weighting == "tfidf":
+            documents = counts.shape[0] + self._documents
+            self.idf = (np.log((1 + documents) / (1 + total)) + 1).astype(np.float32)
+        before = np.append(self._before.idf, 1.0)  # the last one is for new features
+        self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
+        return self._weighted(counts)
+
+    def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
+        """Return that all columns are eligible: documents of all days decide."""
+        return np.ones(counts.shape[1], dtype=np.bool_)
+
+
+def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
+    """Return a matrix with the columns at other places."""
+    parts = (matrix.data, column_of[matrix.indices], matrix.indptr)
+    found = csr_matrix(parts, shape=(matrix.shape[0], columns))
+    found.sort_indices()
+    return found
+
+
+class Continued:
+    """A trained model, and how its training continues.
+
+    Parameters
+    ----------
+    init : path or Predictor
+        The model or its file.
+
+    Raises
+    ------
+    UsageError
+        The model has no linear weights of a training by `classify train`.
+    """
+
+    def __init__(self, init: PathLike | Predictor) -> None:
+        self.name = "the model" if isinstance(init, Predictor) else f"--init={os.fspath(init)}"
+        model = init if isinstance(init, Predictor) else load_classifier(init)
+        reason = _why_not(model)
+        if reason:
+            raise UsageError(f"{self.name}: {reason}; train on all documents instead")
+        assert isinstance(model, Classifier)
+        self.model = model
+        self._weights: Any = model.weights
+        self._documents = int(model.record["documents"])
+
+    def settings(
+        self, options: ClassifyOptions, features: FeatureOptions
+    ) -> tuple[ClassifyOptions, FeatureOptions]:
+        """Return the options of the model, with those of the schedule that are given.
+
+        Raises
+        ------
+        UsageError
+            An option is given with another value than the model has.
+        """
+        text = self.model.text
+        own = features if text is None else self._filled(features, text.options)
+        return self._filled(options, self.model.options), own
+
+    def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
+        """Return the features of text, to which new documents add; None for vectors."""
+        own = self.model.text
+        if (own is None) != (text is None):
+            takes = "vectors" if own is None else "text"
+            raise UsageError(f"{self.name}: this model classifies {takes}; give {takes}")
+        return None if own is None else GrownFeatures(own, options, self._documents)
+
+    def _filled(self, given: Any, own: Any) -> Any:
+        found = {}
+        for one in fields(own):
+            value, known = getattr(given, one.name), getattr(own, one.name)
+            if one.name in OF_RUN:
+                known = value
+            elif value != one.default and value != known and one.name not in MAY_DIFFER:
+                flag = f"{flag_of(one.name)}={value}"
+                raise UsageError(f"{flag}: {self.name} was trained with {known}; omit it")
+            found[one.name] = known if value == one.default else value
+        return replace(given, **found)
+
+    def start(self, corpus: Dataset) -> Start:
+        """Return where the training of new documents starts, in their columns and classes."""
+        model, bias = self.model, self.model.options.bias
+        classes, text = corpus.classes, corpus.text
+        place = np.array([classes.index(name) for name in model.classes])
+        columns = corpus.matrix.shape[1]
+        share = np.full(columns, len(corpus.labels) / (len(corpus.labels) + self._documents))
+        if isinstance(text, GrownFeatures):
+            origin, share, factor = text.origin, text.share, text.factor
+        else:
+            origin, factor = np.full(columns, -1), np.ones(columns)
+            origin[self._own] = np.arange(len(self._own))
+            share[origin < 0] = 1
+        old = self._weights.get()
+        table = np.zeros((columns + 1, len(classes)), dtype=np.float32)
+        known = np.flatnonzero(origin >= 0)
+        table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
+        constant = old[-1] * self._weights.bias + self._weights.offset
+        table[-1, place] = constant / bias if bias else 0
+        weights = Weights(columns, len(classes), bias)
+        weights.set(table)
+        scale = np.where(share > 0, share, 1)  # others do not occur, and do not move
+        return Start(weights, scale.astype(np.float32))
+
+    def joined(self, corpus: Dataset) -> Dataset:
+        """Return the new documents, with the classes and the columns of the model."""
+        corpus.before = self.model
+        if self.model.text is not None:
+            return corpus
+        columns = max(self._own.max(initial=-1) + 1, corpus.matrix.shape[1])
+        held = truncate_columns(corpus.held_matrix, columns)
+        rows = (fit_columns(one, columns) for one in (corpus.matrix, held))
+        return replace(corpus, **dict(zip(("matrix", "held_matrix"), rows, strict=True)))
+
+    @property
+    def _own(self) -> I64:
+        """The column of vectors of each row of the model's weights."""
+        columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
+        return np.arange(self._weights.features) if columns is None else columns
+
+    def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
+        """Report how well the model does on the new documents, and calibrate if these are many.
+
+        It has not learned them, so that its scores are those of documents left out.
+        """
+        known = [corpus.classes.index(name) for name in self.model.classes]
+        number = {place: i for i, place in enumerate(known)}
+        held = scores_of(start.weights, corpus.data, 1, CERTAIN)
+        labels: list[Sequence[int]] = [
+            [number.get(label, -1) for label in own] for own in held.labels
+        ]
+        scores, has = held.scores[:, known], np.array([bool(own) for own in labels], dtype=bool)
+        if has.any():
+            right = accuracy(scores[has], [own for own in labels if own]).mean()
+            reporter.message(f"before, the model predicts {right:.4f} of these documents")
+        fitted.calibration, fitted.threshold = self.model.calibration, self.model.threshold
+        if len(labels) >= CERTAIN and fitted.options.loss == "hinge":
+            own = OutOfFold(scores, labels, held.weights)
+            set_probabilities(fitted, own, corpus.multilabel, bool(corpus.none))
+
+    def added(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of a model, with the counts of what it has learned before."""
+        before, labels = self.model.record, dict(record["labels"])
+        for name, count in before.get("labels", {}).items():
+            labels[name] = labels.get(name, 0) + count
+        counts = {key: record[key] + (before.get(key) or 0) for key in ("documents", NONE)}
+        return {**record, **counts, "labels": dict(sorted(labels.items()))}
+
+
+def _why_not(model: Predictor) -> str:
+    """Return why the training of a model cannot continue; nothing if it can."""
+    options = model.options
+    if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
+        return "was not trained by classify train"
+    if options.learner != "sgd" or options.objective == "ns":
+        how = {"lbfgs": "L-BFGS", "tree": "label trees"}.get(options.learner, "negative sampling")
+        return f"was trained with {how}, which cannot continue"
+    if not isinstance(model.weights, Weights):
+        return "is of several models that vote"
+    if model.text is not None and model.text.is_by_token:
+        return "classifies tokens"
+    if model.is_binary or "documents" not in model.record:
+        return "does not record how many documents it has learned"
+    return ""

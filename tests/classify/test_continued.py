@@ -1,0 +1,122 @@
+"""`classify train --init` and `partial_fit`: a model continues with new documents."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dcme_w2v as dw
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.model import load_classifier
+
+WORDS = {
+    "tea": "green black cup milk sugar leaf pot kettle steam lemon honey spoon",
+    "road": "red bus stop wheel train car street tram ticket driver bridge lane",
+    "sea": "wave boat fish salt sail gull shore tide anchor net reef crab",
+}
+RANDOM = np.random.default_rng(7)
+
+
+def documents(labels, count, used):
+    """Return labels and texts, most of whose words say little."""
+    found = [labels[i % len(labels)] for i in range(count)]
+    own = [RANDOM.choice(WORDS[one].split()[used], 2) for one in found]
+    noise = [RANDOM.choice([f"w{i}" for i in range(40)], 5) for _ in found]
+    return found, [" ".join(map(str, [*a, *b])) for a, b in zip(own, noise, strict=True)]
+
+
+def written(path, day):
+    Path(path).write_text("".join(f"{a}\t{b}\n" for a, b in zip(*day, strict=True)))
+
+
+FIRST = documents(["tea", "road"], 400, slice(6))
+SECOND = documents(["tea", "road", "sea"], 400, slice(3, 12))
+TEST = documents(["tea", "road", "sea"], 600, slice(12))
+OLD = documents(["tea", "road"], 300, slice(3))  # words that no document of the second day has
+
+
+@pytest.fixture
+def days():
+    for name, day in {"1.tsv": FIRST, "2.tsv": SECOND, "test.tsv": TEST, "old.tsv": OLD}.items():
+        written(name, day)
+    written("all.tsv", [a + b for a, b in zip(FIRST, SECOND, strict=True)])
+
+
+def accuracy(cli, model, docs):
+    return cli.json(f"classify test {model} {docs}")["accuracy"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "--loss softmax", "--subwords none", "--hashing 4096", "--max-bytes 9000", "--bias 0"],
+)
+def test_new_words_and_labels_join_and_old_ones_stay(cli, days, options):
+    cli("classify train 1.tsv -o first --quiet", *options.split())
+    cli("classify train all.tsv -o whole --quiet", *options.split())
+    small = options if "bytes" in options else ""
+    cli("classify train 2.tsv --init first -o second --threads 1", *small.split())
+    assert re.search(r"before, the model predicts 0\.\d+ of these documents", cli.err)
+    whole, found = (accuracy(cli, model, "test.tsv") for model in ("whole", "second"))
+    assert found > whole - 0.03 and accuracy(cli, "first", "test.tsv") < found - 0.2
+    assert accuracy(cli, "second", "old.tsv") > accuracy(cli, "first", "old.tsv") - 0.05
+    record = load_classifier("second").record
+    assert record["documents"] == 800 and (small or record["labels"]["tea"] == 334)
+
+
+def test_documents_are_counted_as_in_one_training(cli, days):
+    cli("classify train 1.tsv -o first --quiet --subwords none --lead-ngrams 1")
+    cli("classify train 2.tsv --init first -o second --quiet")
+    texts = [text.encode() for text in FIRST[1] + SECOND[1]]
+    features = load_classifier("second").text
+    whole = TextFeatures(features.options)
+    whole.fit_transform(texts)
+    idf = dict(zip(whole.names, whole.idf.tolist(), strict=True))
+    mine = dict(zip(features.names, features.idf.tolist(), strict=True))
+    assert {*mine} >= {*WORDS["sea"].split()[3:], "bus"}
+    assert mine == pytest.approx({name: idf[name] for name in mine}, rel=1e-5)
+
+
+def test_the_same_documents_again_change_little(cli, days):
+    cli("classify train 1.tsv -o first --quiet")
+    cli("classify train 1.tsv --init first -o again --quiet")
+    before, after = (dw.load(one).predict_proba(OLD[1]) for one in ("first", "again"))
+    assert np.abs(before - after).max() < 0.25
+
+
+@pytest.mark.parametrize(
+    "first, more, message",
+    [
+        ("--solver lbfgs", "", "was trained with L-BFGS, which cannot continue"),
+        ("--objective tree", "", "was trained with label trees, which cannot continue"),
+        ("", "--ngrams 2", "--ngrams 2: --init first was trained with 1; omit it"),
+        ("", "--loss softmax", "--loss softmax: --init first was trained with hinge; omit it"),
+        ("", "--checkpoint c", "--checkpoint: is not supported with --init"),
+        ("", "--resume c", "--resume: "),
+        ("", "--tune 5", "--tune: is not supported with --init"),
+    ],
+)
+def test_what_cannot_continue_is_one_line(cli, days, first, more, message):
+    cli("classify train 1.tsv -o first --quiet", *first.split())
+    said = cli.error("classify train 2.tsv --init first -o second --quiet", *more.split())
+    assert message in said and not Path("second").exists()
+
+
+def test_vectors_may_have_new_columns(cli, days):
+    row = "{} {}:1 {}:0.5\n".format
+    Path("1.svm").write_text("".join(row(i % 2, 1 + i % 2, 3 + i % 3) for i in range(200)))
+    Path("2.svm").write_text("".join(row(i % 3, 9 + i % 2, 6 + i % 3) for i in range(300)))
+    cli("classify train 1.svm -o first --quiet")
+    cli("classify train 2.svm --init first -o second --quiet")
+    assert accuracy(cli, "second", "2.svm") == 1 and accuracy(cli, "second", "1.svm") > 0.9
+    said = cli.error("classify train 1.tsv --init first -o third --quiet")
+    assert "this model classifies vectors; give vectors" in said
+
+
+def test_several_labels(cli, days):
+    written("1.tsv", [[f"{a}|all" for a in FIRST[0]], FIRST[1]])
+    cli("classify train 1.tsv -o first --quiet")
+    cli("classify train 2.tsv --init first -o second --quiet")
+    model = dw.load("second")
+    assert {*model.classes_} == {"all", "tea", "road", "sea"}
+    assert isinstance(model.predict(TEST[1])[0], list)
