@@ -575,9 +575,11 @@ def _by_sgd(task: Task) -> None:
     job, training = task.job, task.training
     assert training is not None
     run = SgdRun(task, training)
-    checkpointer = Checkpointer(run, job.reporter, job.folder, job.checkpoints, job.found)
-    run_epochs(run, checkpointer, job.reporter, job.received)
-    task.seconds = checkpointer.position.seconds
+    checkpoints = None
+    if job.folder is not None and job.checkpoints is not None:
+        checkpoints = Checkpointer(run, job.reporter, job.folder, job.checkpoints, job.found)
+    run_epochs(run, job.reporter, job.received, checkpoints)
+    task.seconds = run.position.seconds
 
 
 def _by_lbfgs(task: Task) -> None:

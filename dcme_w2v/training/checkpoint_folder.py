@@ -67,6 +67,16 @@ class Position:
     seconds: float = 0.0
     epoch_seconds: float = 0.0
 
+    def add(self, seconds: float) -> None:
+        """Add training time."""
+        self.seconds += seconds
+        self.epoch_seconds += seconds
+
+    def next_epoch(self) -> None:
+        """Go on to the next epoch."""
+        self.epoch += 1
+        self.epoch_seconds = 0.0
+
 
 @dataclass(frozen=True)
 class Checkpoint:

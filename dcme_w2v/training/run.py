@@ -44,6 +44,8 @@ class TrainingRun(ABC):
         Number of units over all epochs.
     free : collection of str
         Options that a resumed run may change.
+    position : Position
+        How far it has come; `run_epochs` advances it.
     """
 
     kind: ClassVar[str]
@@ -53,6 +55,7 @@ class TrainingRun(ABC):
     def __init__(self, trainer: Trainer, options: Mapping[str, Any], total: int) -> None:
         self.trainer, self.options, self.total = trainer, options, total
         self.free: Collection[str] = ()
+        self.position = Position()
 
     @abstractmethod
     def fingerprint(self) -> Fingerprint:
@@ -106,7 +109,7 @@ class TrainingRun(ABC):
 
 
 class Checkpointer:
-    """Tracks the position of a run and writes its checkpoints.
+    """Writes and restores the checkpoints of a run.
 
     Parameters
     ----------
@@ -114,16 +117,15 @@ class Checkpointer:
         The training.
     reporter : Reporter
         Receives messages about checkpoints.
-    folder : CheckpointFolder, optional
-        The checkpoint folder; None for a run without checkpoints.
-    options : CheckpointOptions, optional
-        The intervals; None for callers without such options.
+    folder : CheckpointFolder
+        The checkpoint folder.
+    options : CheckpointOptions
+        The intervals.
     found : Checkpoint, optional
         The checkpoint to resume from.
 
     Attributes
     ----------
-    position : Position
     latest : Path or None
         The last checkpoint of this run, or the one it resumed from.
 
@@ -137,18 +139,15 @@ class Checkpointer:
         self,
         run: TrainingRun,
         reporter: Reporter,
-        folder: CheckpointFolder | None = None,
-        options: CheckpointOptions | None = None,
+        folder: CheckpointFolder,
+        options: CheckpointOptions,
         found: Checkpoint | None = None,
     ) -> None:
         self.folder = folder
-        self.position = Position()
         self.latest: Path | None = None
         self._run, self._reporter, self._options = run, reporter, options
-        self._epochs = options.every_epochs if options and folder else None
-        self._seconds = options.every_seconds if options and folder else None
         self._saved_epoch: int | None = None  # epoch of the latest checkpoint
-        self._fingerprint = run.fingerprint() if folder or found else None
+        self._fingerprint = run.fingerprint()
         if found is not None:
             self._resume(found)
         self._saved = time.monotonic()
@@ -156,15 +155,13 @@ class Checkpointer:
     def _resume(self, found: Checkpoint) -> None:
         """Load a checkpoint into the run; raise if its options or data differ."""
         run, training = self._run, self._run.trainer
-        assert self._fingerprint is not None
         found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
-        self.position = _restored(run, found)
-        self.latest, self._saved_epoch = found.path, self.position.epoch
-        ended = self.position.epoch >= training.epochs or (
-            training.unfinished is None and run.is_over()
+        run.position = _restored(run, found)
+        self.latest, self._saved_epoch = found.path, run.position.epoch
+        place = (
+            "training is complete" if is_over(run) else f"in {run.step} {run.position.epoch + 1}"
         )
-        place = "training is complete" if ended else f"in {run.step} {self.position.epoch + 1}"
         self._reporter.message(f"resuming from {found.path}, {place}")
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
@@ -172,39 +169,27 @@ class Checkpointer:
                 f"this machine uses {training.kernels}; results differ in the last digits"
             )
 
-    @contextlib.contextmanager
-    def timing(self) -> Iterator[None]:
-        """Add the duration of the block to the training time."""
-        start = time.monotonic()
-        yield
-        seconds = time.monotonic() - start
-        self.position.seconds += seconds
-        self.position.epoch_seconds += seconds
-
-    def end_epoch(self) -> None:
-        """Advance the position to the next epoch."""
-        self.position.epoch += 1
-        self.position.epoch_seconds = 0.0
-
     def is_time(self) -> bool:
         """Return whether a checkpoint is due by the interval in seconds."""
-        return self._seconds is not None and time.monotonic() - self._saved >= self._seconds
+        seconds = self._options.every_seconds
+        return seconds is not None and time.monotonic() - self._saved >= seconds
 
     def save_if_due(self) -> None:
         """Write a checkpoint if one is due by the interval in seconds or epochs.
 
         If this fails, the run continues, and the previous checkpoint is unchanged.
         """
-        by_epochs = self._epochs is not None and self.position.epoch % self._epochs == 0
-        if self.is_time() or (by_epochs and self._run.trainer.unfinished is None):
+        epochs, run = self._options.every_epochs, self._run
+        by_epochs = epochs is not None and run.position.epoch % epochs == 0
+        if self.is_time() or (by_epochs and run.trainer.unfinished is None):
             try:
                 self.save()
             except ResourceError as error:
                 self._saved = time.monotonic()
                 self._reporter.message(f"warning: {error.message}; training continues")
 
-    def save(self) -> Path | None:
-        """Write a checkpoint now and return its file; None without a checkpoint folder.
+    def save(self) -> Path:
+        """Write a checkpoint now and return its file.
 
         Raises
         ------
@@ -213,24 +198,21 @@ class Checkpointer:
         DivergedError
             A parameter is NaN or infinite.
         """
-        if self.folder is None:
-            return None
-        assert self._fingerprint is not None
         run = self._run
         run.trainer.check_finite()
         record = record_of(
-            run.kind, run.options, self._fingerprint, self.position,
+            run.kind, run.options, self._fingerprint, run.position,
             kernels=run.trainer.kernels, training=run.trainer.record(), notes=run.notes(),
         )  # fmt: skip
         self.latest = self.folder.save(
             record, {**run.tables(), **run.arrays()}, run.trainer.state()
         )
-        self._saved, self._saved_epoch = time.monotonic(), self.position.epoch
+        self._saved, self._saved_epoch = time.monotonic(), run.position.epoch
         return self.latest
 
     def save_end(self) -> None:
         """Write the final checkpoint before the run's tables are overwritten by its results."""
-        if self._saved_epoch != self.position.epoch:
+        if self._saved_epoch != self._run.position.epoch:
             try:
                 self.save()
             except ResourceError as error:
@@ -238,22 +220,21 @@ class Checkpointer:
 
     def where_saved(self) -> str | None:
         """Return how to write the results again from the checkpoint that `save_end` wrote."""
-        if self.latest is None or self._saved_epoch != self.position.epoch:
+        if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
         """Add to an error's message where the last checkpoint is."""
-        if self._options is None:
-            return error
-        said = "; no checkpoint was written (see --checkpoint)"
-        if self.latest is not None:
-            said = f"; the last checkpoint is {self.latest}"
-            if isinstance(error, DivergedError):
-                said += self._run.start_hint(self.latest)
-            else:
-                said += f", resume with --resume={self.latest.parent}"
-        return type(error)(f"{error.message}{said}")
+        if self.latest is None:
+            said = "no checkpoint was written"
+        elif isinstance(error, DivergedError):
+            said = f"the last checkpoint is {self.latest}{self._run.start_hint(self.latest)}"
+        else:
+            said = (
+                f"the last checkpoint is {self.latest}, resume with --resume={self.latest.parent}"
+            )
+        return type(error)(f"{error.message}; {said}")
 
 
 @contextlib.contextmanager
@@ -290,21 +271,30 @@ def _restored(run: TrainingRun, found: Checkpoint) -> Position:
     return position
 
 
+def is_over(run: TrainingRun) -> bool:
+    """Return whether all epochs are trained, or the run should stop after the last one."""
+    is_between = run.trainer.unfinished is None
+    return run.position.epoch >= run.trainer.epochs or (is_between and run.is_over())
+
+
 def run_epochs(
-    run: TrainingRun, checkpointer: Checkpointer, reporter: Reporter, received: ReceivedSignal
+    run: TrainingRun,
+    reporter: Reporter,
+    received: ReceivedSignal,
+    checkpoints: Checkpointer | None = None,
 ) -> Progress:
-    """Train all remaining epochs and return the final progress.
+    """Train all epochs from `run.position` on, and return the final progress.
 
     Parameters
     ----------
     run : TrainingRun
         The training.
-    checkpointer : Checkpointer
-        Knows the next epoch, and writes checkpoints.
     reporter : Reporter
         Receives the progress and the measures of every epoch.
     received : ReceivedSignal
         When it records a signal, the run is saved and stops.
+    checkpoints : Checkpointer, optional
+        Writes checkpoints.
 
     Raises
     ------
@@ -313,44 +303,46 @@ def run_epochs(
     DivergedError, ClusterError
         A parameter is NaN or infinite, or workers are lost; the message names the last checkpoint.
     """
-    trainer, position, epochs = run.trainer, checkpointer.position, run.trainer.epochs
+    trainer, position = run.trainer, run.position
     reporter.stage("training", run.total, run.unit, run.options)
+    saves_within = checkpoints is not None and trainer.stops_within
 
     def watch(progress: Progress) -> bool:
         reporter.advance(run.done(progress), loss=progress.loss, lr=progress.lr)
-        return received.number is not None or (trainer.stops_within and checkpointer.is_time())
-
-    def is_over() -> bool:
-        return position.epoch >= epochs or (trainer.unfinished is None and run.is_over())
+        is_due = saves_within and checkpoints is not None and checkpoints.is_time()
+        return received.number is not None or is_due
 
     progress = trainer.progress()
-    while not is_over():
+    while not is_over(run):
         try:
-            with checkpointer.timing():
-                progress = trainer.epoch(position.epoch, watch)
+            start = time.monotonic()
+            progress = trainer.epoch(position.epoch, watch)
+            position.add(time.monotonic() - start)
             if trainer.unfinished is None:
                 figures = {"loss": progress.loss, "lr": progress.lr, **run.scores()}
                 seconds = round(position.epoch_seconds, 3)
                 record = {run.step: position.epoch + 1, "seconds": seconds, **figures}
                 run.end_epoch(record)
                 reporter.epoch(record)
-                checkpointer.end_epoch()
-            if received.number is not None and not is_over():
-                raise interrupted(run, checkpointer, received)
-            checkpointer.save_if_due()
+                position.next_epoch()
+            if received.number is not None and not is_over(run):
+                raise interrupted(run, received, checkpoints)
+            if checkpoints is not None:
+                checkpoints.save_if_due()
         except (DivergedError, ClusterError) as error:
-            raise checkpointer.with_last_state(error) from error
+            raise (checkpoints.with_last_state(error) if checkpoints else error) from error
     return progress
 
 
 def interrupted(
-    run: TrainingRun, checkpointer: Checkpointer, received: ReceivedSignal
+    run: TrainingRun, received: ReceivedSignal, checkpoints: Checkpointer | None
 ) -> Interrupted:
     """After a signal, save a checkpoint or else the result so far; return the error to raise."""
     assert received.number is not None
-    message = f"stopped by {received.name} in {run.step} {checkpointer.position.epoch + 1}: "
+    message = f"stopped by {received.name} in {run.step} {run.position.epoch + 1}: "
     try:
-        if (saved := checkpointer.save()) is not None:
+        if checkpoints is not None:
+            saved = checkpoints.save()
             message += f"checkpoint {saved}; resume with --resume={saved.parent}"
             return Interrupted(message, received.number)
     except ResourceError as error:

@@ -303,18 +303,20 @@ def train_job(
             )
         run = machine.run(job, corpus, ngrams, reporter)
         run.options = {**run.options, "init": start_hash}
-        checkpointer = Checkpointer(run, reporter, folder, job, found)
+        checkpoints = None
+        if folder is not None:
+            checkpoints = Checkpointer(run, reporter, folder, job, found)
         if found is None and initial is not None:
             start_from(initial, run.training, words)
         del initial
         with interruptible(run, signals) as received:
-            last = run_epochs(run, checkpointer, reporter, received)
-            seconds = checkpointer.position.seconds, time.monotonic() - start
+            last = run_epochs(run, reporter, received, checkpoints)
+            seconds = run.position.seconds, time.monotonic() - start
             manifest = run.manifest(last, *seconds)
-            checkpointer.save_end()
-            result, _ = save_results(
-                job, run.training, words, manifest, alternative=checkpointer.where_saved
-            )
+            if checkpoints is not None:
+                checkpoints.save_end()
+            where = checkpoints.where_saved if checkpoints else lambda: None
+            result, _ = save_results(job, run.training, words, manifest, alternative=where)
         reporter.message(audit_line(manifest))
         if job.output is not None:
             reporter.message(f"vectors: {job.output}")

@@ -271,13 +271,13 @@ def test_other_names_of_the_folder_resume_it(folder, resumed, cli):
 
 def ending(monkeypatch, then):
     """Do something after each epoch."""
-    end = schedule.Checkpointer.end_epoch
+    end = schedule.Checkpointer.save_if_due
 
-    def end_epoch(checkpointer):
+    def save_if_due(checkpointer):
+        then(checkpointer._run)
         end(checkpointer)
-        then(checkpointer)
 
-    monkeypatch.setattr(schedule.Checkpointer, "end_epoch", end_epoch)
+    monkeypatch.setattr(schedule.Checkpointer, "save_if_due", save_if_due)
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(cli, monkeypatch):
@@ -303,9 +303,9 @@ def test_a_checkpoint_of_other_kernels_is_warned_of(kept, cli, monkeypatch):
 def test_divergence_names_the_last_checkpoint(cli, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
 
-    def spoil(checkpointer):
-        if checkpointer.position.epoch == 2:
-            checkpointer._run.trainer.input[3, 3] = np.nan
+    def spoil(run):
+        if run.position.epoch == 2:
+            run.trainer.input[3, 3] = np.nan
 
     ending(monkeypatch, spoil)
     said = cli.error(f"{WORDS} --checkpoint k --checkpoint-every 1 --quiet")
