@@ -9,10 +9,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dcme_w2v import errors
+    from dcme_w2v.classify.estimator import MaxentClassifier
     from dcme_w2v.classify.text_classifier import TextClassifier
-    from dcme_w2v.cluster.estimator import MaxentClassifier
-    from dcme_w2v.cluster.train import train
-    from dcme_w2v.cluster.vocab import vocab
     from dcme_w2v.contents import info, load
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from dcme_w2v.sentences.folder import save_sentence_model
     from dcme_w2v.sentences.jobs import encode
     from dcme_w2v.sentences.sts import eval_sts
+    from dcme_w2v.text.encode import vocab
     from dcme_w2v.text.phrases import phrases
     from dcme_w2v.words.check import check
     from dcme_w2v.words.classes import classes
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import eval_analogies, eval_similarity
     from dcme_w2v.words.language_model import eval_likelihood
     from dcme_w2v.words.predictions import predict_word
+    from dcme_w2v.words.train import train
     from dcme_w2v.words.vectors import Vectors
 
 __version__ = "0.1.0"
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",
-    "MaxentClassifier": "dcme_w2v.cluster.estimator",
+    "MaxentClassifier": "dcme_w2v.classify.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
     "Search": "dcme_w2v.search.searcher",
     "SentenceEncoder": "dcme_w2v.sentences.encoder",
@@ -64,8 +64,8 @@ _MODULES = {
     "plot": "dcme_w2v.plots.plot",
     "predict_word": "dcme_w2v.words.predictions",
     "save_sentence_model": "dcme_w2v.sentences.folder",
-    "train": "dcme_w2v.cluster.train",
-    "vocab": "dcme_w2v.cluster.vocab",
+    "train": "dcme_w2v.words.train",
+    "vocab": "dcme_w2v.text.encode",
 }
 
 __all__ = [

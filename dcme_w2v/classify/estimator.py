@@ -24,6 +24,7 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.training.executor import on_cluster
 from dcme_w2v.training.progress import Reporter, reporting_to
 
 from .calibration import Calibration
@@ -37,6 +38,7 @@ from .options import (
     L2_OF_LBFGS,
     SECONDS,
     ClassifyOptions,
+    DistributeOptions,
     TuneOptions,
     is_hinge_possible,
     resolved,
@@ -315,10 +317,12 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return the trainer for `cluster`, which a subclass in `dcme_w2v.cluster` supports."""
-        if self.cluster is not None:
-            raise UsageError(f"cluster={self.cluster}: import MaxentClassifier from dcme_w2v")
-        return None
+        """Return the training on workers; None without `cluster`."""
+        options = DistributeOptions(self.cluster, self.shards, self.distribute)
+        if options.cluster is None:
+            return None
+        remote: RemoteTraining = on_cluster("distribute:Distributed")(options)
+        return remote
 
     def partial_fit(
         self,

@@ -4,6 +4,7 @@ A task is a pure function: it returns the same value wherever and however often 
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,6 +90,16 @@ class Executor:
     def figures(self) -> dict[str, int]:
         """Return the statistics `workers`, `lost_workers` and `bytes_sent` since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
+
+
+def on_cluster(name: str) -> Any:
+    """Return a name of `dcme_w2v.cluster`, such as ``"shards:count_on"``, by importing its module.
+
+    Training on workers builds on training on one machine, which imports it only when it is asked
+    for.
+    """
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(f"dcme_w2v.cluster.{module}"), attribute)
 
 
 def run_task(function: Callable[..., Any], label: str, worker: str | None, *args: Any) -> Any:

@@ -12,13 +12,13 @@ from helpers import arrays_in, records
 from numpy.testing import assert_array_equal
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.classify import estimator, train
+from dcme_w2v.classify import train
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
 from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.cluster.distribute import Distributed
-from dcme_w2v.errors import Interrupted, UsageError
+from dcme_w2v.errors import Interrupted
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 
@@ -145,12 +145,6 @@ def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
 
 
 # ---- options ----
-
-
-def test_the_estimator_below_clusters_does_not_ignore_one():
-    """Only the class that the package exports trains on one."""
-    with pytest.raises(UsageError, match="import MaxentClassifier from dcme_w2v"):
-        estimator.MaxentClassifier(cluster="local:0").fit([[1.0], [0.0]], [0, 1])
 
 
 def test_an_interrupted_run_keeps_the_current_model(docs):
