@@ -35,6 +35,9 @@ int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra);
 dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, int64_t length,
                                 int64_t count, uint32_t *id, dcme_error *error);
 
+/* Return the ID of a word, or -1. */
+int64_t dcme_vocabulary_find(const dcme_vocabulary *vocabulary, const char *word, int64_t length);
+
 /* Write to `offsets` (n + 1) where the words with the IDs `order` (n) start when concatenated. */
 void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                              int64_t *offsets);

@@ -152,6 +152,14 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t le
     return add(v, word, length, dcme_hash(v->seed, word, length, word + length), count, id, error);
 }
 
+int64_t dcme_vocabulary_find(const dcme_vocabulary *v, const char *word, int64_t length) {
+    if (length < 1)
+        return -1;
+    uint64_t hash = dcme_hash(v->seed, word, length, word + length);
+    const dcme_slot *slot = dcme_find(v, word, length, hash);
+    return slot->length ? (int64_t)slot->id : -1;
+}
+
 void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int64_t n,
                              int64_t *offsets) {
     offsets[0] = 0;

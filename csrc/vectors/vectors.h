@@ -96,3 +96,9 @@ dcme_fault_kind dcme_check_word(const char *word, int64_t size);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
                                  uint64_t seed, dcme_fault *faults, dcme_error *error);
+
+/* Unpack `count` words into `text` (length) and `offsets` (count + 1). Word i begins with the first
+ * shared[i] bytes of the word before; its other bytes are in `rests` (size), each word's followed
+ * by NUL. DCME_BAD_FORMAT, with the number of the word, if they do not fit exactly. */
+dcme_status dcme_unpack_words(const uint8_t *shared, const char *rests, int64_t size, int64_t count,
+                              char *text, int64_t length, int64_t *offsets, dcme_error *error);

@@ -84,6 +84,27 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
     return status;
 }
 
+dcme_status dcme_unpack_words(const uint8_t *shared, const char *rests, int64_t size, int64_t count,
+                              char *text, int64_t length, int64_t *offsets, dcme_error *error) {
+    const char *rest = rests, *stop = rests + size;
+    int64_t end = 0, before = 0;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *nul = memchr(rest, 0, stop - rest);
+        if (!nul || shared[i] > before || shared[i] + (nul - rest) > length - end)
+            return dcme_fail(error, DCME_BAD_FORMAT, i, "word %lld is damaged", (long long)i);
+        memcpy(text + end, text + end - before, shared[i]);
+        memcpy(text + end + shared[i], rest, nul - rest);
+        before = shared[i] + (nul - rest);
+        end += before;
+        offsets[i + 1] = end;
+        rest = nul + 1;
+    }
+    if (rest != stop || end != length)
+        return dcme_fail(error, DCME_BAD_FORMAT, count, "the words are of another length");
+    return DCME_OK;
+}
+
 /* ---- lines of "word" or "word count" ---- */
 
 static dcme_fault_kind read_count_line(const char *line, const char *end, int64_t *word_size,

@@ -107,6 +107,19 @@ def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t
         dcme_find_duplicates(chars(text), &offsets[0], count, seed, found)
 
 
+def unpack_words(const uint8_t[::1] packed, int64_t count, int64_t length):
+    """Return the text and offsets of `count` words from the bytes that their packing made."""
+    if not 0 <= count <= packed.shape[0] or not 0 <= length <= count * packed.shape[0]:
+        raise ValueError("count, length and the packed words do not fit together")
+    cdef char[::1] text = np.empty(length, np.uint8)
+    cdef int64_t[::1] offsets = np.empty(count + 1, np.int64)
+    cdef const char *rests = chars(packed) + count
+    with nogil:
+        dcme_unpack_words(&packed[0], rests, packed.shape[0] - count, count, &text[0], length,
+                          &offsets[0])
+    return np.asarray(text), np.asarray(offsets)
+
+
 def write_entries(const int32_t[::1] columns, const float[::1] values):
     """Return " column:value" for each entry as bytes, with columns counted from 1."""
     cdef int64_t n = columns.shape[0], length

@@ -60,6 +60,18 @@ cdef class Table:
                 dcme_vocabulary_add(self.vocabulary, chars(text) + offsets[i],
                                     offsets[i + 1] - offsets[i], counts[i], &number)
 
+    def find(self, list words not None):
+        """Return the ids of those of the words, which are bytes, that are in the table."""
+        cdef list found = []
+        cdef int64_t number
+        cdef bytes word
+        with self.lock:
+            for word in words:
+                number = dcme_vocabulary_find(self.vocabulary, word, len(word))
+                if number >= 0:
+                    found.append(number)
+        return found
+
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; return tokens, newlines, newline first, and bad offset or -1."""
         cdef dcme_encoded block

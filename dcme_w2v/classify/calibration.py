@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from dcme_w2v.numeric.arrays import F64
 
@@ -133,6 +131,9 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
     As in Platt's paper, the targets are (n + 1) / (n + 2) of n relevant pairs and 1 / (m + 2) of m
     others. Slopes of neighboring pieces differ only where the pairs say so.
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     relevant = relevance(labels, scores.shape[1])
     bins = np.rint(np.clip(scores, -FARTHEST, FARTHEST) * BINS).astype(np.int64)
     bins -= (first := int(bins.min()))
@@ -165,6 +166,9 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
     part in n + 1 has the uniform distribution; see `likeliest_factors`.
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     (count, classes), own = scores.shape, weights / weights.sum()
     wanted = np.full(scores.shape, 1 / ((1 + count) * classes))
     wanted[np.arange(count), [one[0] for one in labels]] += count / (1 + count)
@@ -203,6 +207,8 @@ def likeliest_factors(
     weights : ndarray of float64, shape (n,), optional
         Weights of the documents.
     """
+    from scipy.optimize import minimize
+
     if not len(labels):
         return np.ones(len(parts)), 0.0
     rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])

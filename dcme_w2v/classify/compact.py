@@ -9,14 +9,19 @@ from __future__ import annotations
 import lzma
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
+from dcme_w2v._core import codec as core
+from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array
+from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 CODES = 255  # number of steps of idf
 MAX_ROWS = 2**31 - 2
@@ -47,24 +52,26 @@ class Steps:
         return (self.lowest + self.step * self.codes).astype(np.float32)
 
 
-def pack_levels(levels: csr_matrix, kinds: U8) -> tuple[U8, U8]:
+def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]:
     """Pack signed levels, int8 of shape (features, classes), as positions and values.
 
     Features with equal entries of `kinds`, the steps of their idf, are neighbors, since they are
     alike.
     """
-    rows = levels[np.argsort(kinds, kind="stable")].tocoo()
+    rows = as_matrix(levels[np.argsort(kinds, kind="stable")]).tocoo()
     return pack_ascending(rows.row * np.int64(levels.shape[1]) + rows.col), pack(rows.data)
 
 
-def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
+def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> CompressedRows:
     """Unpack the levels of a model, shape (features, classes)."""
     shape = len(kinds), classes
     places = unpack_ascending(model, "places", entries, len(kinds) * classes)
     levels = unpack(model, "levels", np.int8, entries)
     rows, columns = np.divmod(places, classes)
-    rows = np.argsort(kinds, kind="stable")[rows]
-    return csr_matrix((levels, (rows, columns)), shape=shape)
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=len(kinds))))
+    place = np.empty(len(kinds), dtype=np.int64)
+    place[np.argsort(kinds, kind="stable")] = np.arange(len(kinds))
+    return CompressedRows((levels, columns.astype(np.int32), starts), shape)[place]
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
@@ -90,13 +97,11 @@ def unpack_words(model: Model, count: int) -> Words:
     """Unpack the words of a model."""
     length = int(model.number("words_length", 0, MAX_ROWS))
     data = _decompressed(model, "words", 2 * count + length)
-    rests, words, word = data[count:].split(b"\0"), list[bytes](), b""
-    for shared, rest in zip(data[:count], rests, strict=False):
-        word = word[:shared] + rest
-        words.append(word)
-    if len(rests) != count + 1 or rests[count] or sum(map(len, words)) != length:
-        raise model.fault("words", "the compressed words are damaged")
-    return model.checked_words(Words.from_words(words))
+    try:
+        words = Words(*core.unpack_words(np.frombuffer(data, dtype=np.uint8), count, length))
+    except (ValueError, FormatError) as error:
+        raise model.fault("words", f"the compressed words are damaged ({error})") from None
+    return model.checked_words(words)
 
 
 def pack(numbers: Array) -> U8:

@@ -72,12 +72,12 @@ class GrownFeatures(TextFeatures):
         if before.names is None:
             if before.buckets is not None:
                 self._set_buckets(before.buckets)
-            counts, place = self._counts(documents, self._hashed, before.columns), None
+            counts, place = self._counts(documents, self._hashed, before.columns).matrix(), None
         else:
-            self.names = None
             counts = self._most_frequent(documents, lambda: (ANY, True))
-            column = dict(before._column)
-            place = [column.setdefault(name, len(column)) for name in self._column]
+            assert self.names is not None
+            column = {name: i for i, name in enumerate(before.names.spellings())}
+            place = [column.setdefault(name, len(column)) for name in self.names.spellings()]
             counts = _moved(counts, np.array(place, dtype=np.int32), len(column))
         new = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
         total = new + self._earlier(new, counts.shape[0])
@@ -89,8 +89,7 @@ class GrownFeatures(TextFeatures):
             counts = counts[:, order]
             counts.sort_indices()
             names = list(column)
-            self._column = {names[old]: i for i, old in enumerate(order.tolist())}
-            self.names = Words.from_words(self._column)
+            self.names = Words.from_words([names[old] for old in order.tolist()])
         self.origin = np.where(order < before.columns, order, -1).astype(np.int32)
         self.share = (new / np.maximum(total, 1))[order]
         return self._weigh(counts, total[order])
@@ -116,7 +115,7 @@ class GrownFeatures(TextFeatures):
             self.idf = (np.log((1 + documents) / (1 + total)) + 1).astype(np.float32)
         before = np.append(self._before.idf, 1.0)  # the last one is for new features
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
-        return self._weighted(counts)
+        return self._weighted(counts).matrix()
 
     def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
         """Return that all columns are eligible: documents of all days decide."""

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD
@@ -31,6 +31,9 @@ from .features import TextFeatures
 from .labeled import Labeled, class_weights, of_documents
 from .model import COLUMNS, Predictor
 from .options import FeatureOptions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -11,10 +11,10 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Source
@@ -22,12 +22,15 @@ from dcme_w2v.formats.documents import Document, read_documents, read_sentences,
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
-from dcme_w2v.numeric.sparse_rows import unit_rows
+from dcme_w2v.numeric.sparse_rows import CompressedRows, unit_rows
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 
 from .ngrams import NGrams, Subwords
 from .options import FeatureOptions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
@@ -71,7 +74,6 @@ class TextFeatures:
         self._column_of_bucket: dict[int, int] = {}
         self.idf: F32 = np.zeros(0, dtype=np.float32)
         self.tag_pairs: I64 | None = None
-        self._column: dict[bytes, int] = {}
 
     @classmethod
     def restored(
@@ -86,9 +88,6 @@ class TextFeatures:
         self.names, self.idf = names, idf
         if buckets is not None:
             self._set_buckets(buckets)
-        if names is not None:
-            block, ends = names.text.tobytes(), names.offsets.tolist()
-            self._column = {block[ends[i] : ends[i + 1]]: i for i in range(len(names))}
         return self
 
     @property
@@ -135,16 +134,16 @@ class TextFeatures:
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
             self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
-        return self._weighted(counts)
+        return self._weighted(counts).matrix()
 
-    def _occurring(self, counts: csr_matrix) -> csr_matrix:
+    def _occurring(self, counts: CompressedRows) -> CompressedRows:
         """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
             raise CorpusError("the documents have no words; give other documents")
         self._set_buckets(found.astype(np.int64))
         shape = (counts.shape[0], len(found))
-        return csr_matrix((counts.data, indices.astype(np.int32), counts.indptr), shape=shape)
+        return CompressedRows((counts.data, indices.astype(np.int32), counts.indptr), shape)
 
     def _set_buckets(self, buckets: I64) -> None:
         self.buckets = buckets
@@ -152,9 +151,14 @@ class TextFeatures:
 
     def transform(self, documents: Iterable[Text]) -> csr_matrix:
         """Return documents as rows of float32, shape (documents, columns)."""
+        return self.rows(documents).matrix()
+
+    def rows(self, documents: Iterable[Text]) -> CompressedRows:
+        """Return the rows of `transform` without scipy, unless words have character n-grams."""
         numbered = self._hashed if self.names is None else self._known_columns
         if self._subwords == (0, 0):
             return self._weighted(self._counts(documents, numbered, self.columns))
+        assert self.names is not None
         subwords = Subwords(*self._subwords)
 
         def both(text: Text) -> list[int]:
@@ -162,7 +166,9 @@ class TextFeatures:
             return numbered(text)
 
         words = self._counts(documents, both, self.columns)
-        return self._weighted(words + subwords.counts(self._column.get, self.columns))
+        counts = words.matrix() + subwords.counts(self.names.numbers, self.columns)
+        counts.sort_indices()
+        return self._weighted(counts)
 
     def name(self, column: int) -> str:
         """Return the name of a column."""
@@ -191,8 +197,8 @@ class TextFeatures:
         return found
 
     def _known_columns(self, text: Text) -> list[int]:
-        columns = map(self._column.get, self._grams(text))
-        return [column for column in columns if column is not None]
+        assert self.names is not None
+        return self.names.numbers(self._grams(text))
 
     def _hashed(self, text: Text) -> list[int]:
         """Return hashed columns; ~column instead of a column stands for the sign -1."""
@@ -211,14 +217,16 @@ class TextFeatures:
     def _most_frequent(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None
     ) -> csr_matrix:
+        from scipy.sparse import hstack
+
         words, texts, subwords, counts = self._read(documents)
         grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
-        single, parts = words, [counts]
+        single, parts = words, [counts.matrix()]
         if subwords is not None:
             spelled, found = subwords.distinct()
-            single, parts = words + spelled, [counts, found]
+            single, parts = words + spelled, [*parts, found]
         parts += grams.counts
-        everything = hstack(parts, format="csr") if len(parts) > 1 else counts
+        everything = hstack(parts, format="csr") if len(parts) > 1 else parts[0]
         totals = np.bincount(everything.indices, everything.data, everything.shape[1])
         # break ties by first appearance
         order = grams.order()
@@ -237,12 +245,11 @@ class TextFeatures:
         longer = iter(grams.names(words, order[is_gram] - len(single) + len(words)))
         names = [single[i] if i < len(single) else next(longer) for i in order.tolist()]
         self.names = Words.from_words(names)
-        self._column = {gram: column for column, gram in enumerate(names)}
         return _renumbered(everything, column_of, len(order))
 
     def _read(
         self, documents: Iterable[Text]
-    ) -> tuple[list[bytes], list[I32], Subwords | None, csr_matrix]:
+    ) -> tuple[list[bytes], list[I32], Subwords | None, CompressedRows]:
         """Read documents: words, n-grams as word numbers, subwords, and word counts."""
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # the next number is the number of words so far
@@ -282,7 +289,7 @@ class TextFeatures:
         documents: Iterable[Text],
         numbered: Callable[[Text], list[int]],
         columns: int | None,
-    ) -> csr_matrix:
+    ) -> CompressedRows:
         """Count the columns that `numbered` returns for each document."""
         pieces, lists = [], []
         for text in documents:
@@ -295,14 +302,14 @@ class TextFeatures:
         starts = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
         width = columns if columns is not None else int(indices.max(initial=0)) + 1
-        return csr_matrix((data, indices, starts), shape=(len(sizes), width))
+        return CompressedRows((data, indices, starts), (len(sizes), width))
 
-    def _weighted(self, counts: csr_matrix) -> csr_matrix:
+    def _weighted(self, counts: CompressedRows | csr_matrix) -> CompressedRows:
         data = counts.data
         if self.options.weighting != "count":
             data = np.sign(data) * (1 + np.log(np.maximum(np.abs(data), 1)))
         data = (data * self.idf[counts.indices]).astype(np.float32)
-        rows = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+        rows = CompressedRows((data, counts.indices, counts.indptr), counts.shape)
         return unit_rows(rows) if self.options.norm == "l2" else rows
 
 
@@ -314,8 +321,11 @@ def _counts_of_lists(
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     negative = flat < 0
     columns = np.where(negative, ~flat, flat)
-    keys, inverse = np.unique((rows << 32) | columns, return_inverse=True)
-    counts = np.bincount(inverse, np.where(negative, -1.0, 1.0), len(keys))
+    keys = (rows << 32) | columns
+    order = np.argsort(keys, kind="stable")
+    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would import numpy.ma
+    keys = keys[order[is_first]]
+    counts = np.bincount(np.cumsum(is_first) - 1, np.where(negative, -1.0, 1.0)[order], len(keys))
     kept = counts != 0  # features with opposite signs may cancel
     keys, counts = keys[kept], counts[kept]
     sizes = np.bincount(keys >> 32, minlength=len(lists))
@@ -325,8 +335,7 @@ def _counts_of_lists(
 def _renumbered(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
     """Return a matrix with renumbered columns; columns numbered -1 are dropped."""
     moved = column_of[matrix.indices]
-    kept = moved >= 0
-    starts = np.append(0, np.cumsum(kept))[matrix.indptr]
-    found = csr_matrix((matrix.data[kept], moved[kept], starts), shape=(matrix.shape[0], columns))
+    rows = CompressedRows((matrix.data, moved, matrix.indptr), (matrix.shape[0], columns))
+    found = rows.entries(moved >= 0).matrix()
     found.sort_indices()
     return found

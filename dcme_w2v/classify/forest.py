@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
 from dcme_w2v.formats.artifact import Model
@@ -15,6 +15,9 @@ from dcme_w2v.numeric.parallel import ordered_map
 from .label_tree import ARRAYS, Tree, coded, decoded
 from .metrics import Top, best_classes
 from .trainer import Scorer, documents_at_once
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 CANDIDATES = 100  # number of labels that a tree returns for a document
 STORED = (
@@ -48,6 +51,8 @@ class Forest(Scorer):
 
     def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
         """Return the mean probabilities of the labels that the trees find."""
+        from scipy.sparse import csr_matrix
+
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
         found = csr_matrix(shape)
         for tree in self.trees:

@@ -5,11 +5,13 @@ Similar labels are clustered into nodes of a tree (Prabhu et al. 2018, Parabel; 
 documents with a label below it; small weights are dropped. Prediction is a beam search.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
@@ -17,6 +19,11 @@ from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
 from .options import TREES, ClassifyOptions, resolved
 from .trainer import ClassifierTrainer
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    _Rows = tuple[I32, csr_matrix]  # features and their weights by child
 
 LEAF = 64  # maximum number of labels in a node
 ROOT, BRANCH = 1024, 64  # maximum number of children of the root, and of inner nodes
@@ -149,6 +156,8 @@ def centroids(
     random: np.random.Generator,
 ) -> F32:
     """Return a unit vector per label: the sum of some of its documents, randomly projected."""
+    from scipy.sparse import csr_matrix
+
     order = np.lexsort((random.random(len(labels)), labels))
     sorted_labels = labels[order]
     starts = np.searchsorted(sorted_labels, np.arange(classes + 1))
@@ -250,9 +259,6 @@ def _train(
     return Tree(typed, matrix.shape[1], options.bias or 0.0)
 
 
-_Rows = tuple[I32, csr_matrix]  # features and their weights by child
-
-
 def _nodes(
     documents: I64,
     child: I64,
@@ -280,6 +286,8 @@ def _train_node(
     weights: F32 | None,
 ) -> _Rows:
     """Train a node, and return its weights without small ones and without empty features."""
+    from scipy.sparse import csr_matrix
+
     if not len(documents):
         return np.array([matrix.shape[1]], np.int32), csr_matrix((1, children), dtype=np.float32)
     own, number = np.unique(documents, return_inverse=True)

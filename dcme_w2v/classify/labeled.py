@@ -6,14 +6,16 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.columns import label_of
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MOST_WEIGHT = 1_000_000  # maximum weight of a class
 NEGLIGIBLE = 1e-6  # documents with less than this share of all weight are left out together

@@ -1,12 +1,17 @@
 """Weights quantized to a few levels, for fused features and small models."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F32, F64
-from dcme_w2v.numeric.sparse_rows import ones
+from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix, ones
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 BIAS = 1.0  # value of the constant feature of a model of levels
 
@@ -17,7 +22,7 @@ class Evidence:
 
     Attributes
     ----------
-    levels : csr_matrix of int8, shape (features, classes)
+    levels : csr_matrix or CompressedRows of int8, shape (features, classes)
         The signed level of each pair; level 1 has the highest value.
     values : ndarray of float64, shape (levels,)
         v_1 >= v_2 ...; 0 for a level without pairs.
@@ -25,7 +30,7 @@ class Evidence:
         The value of (1), without the terms that do not depend on the levels.
     """
 
-    levels: csr_matrix
+    levels: csr_matrix | CompressedRows
     values: F64
     loss: float
 
@@ -35,6 +40,8 @@ class Evidence:
         float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
         c.
         """
+        from scipy.sparse import csr_matrix
+
         found, count = self.levels, len(self.values)
         level = np.abs(found.data.astype(np.int64))
         data = np.sign(found.data) * self.values[level - 1]
@@ -44,18 +51,25 @@ class Evidence:
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
         """Return h of rows, shape (rows, classes x levels); binary models count values as 1."""
-        found = csr_matrix((ones(matrix) if binary else matrix) @ self.columns())
+        from scipy.sparse import csr_matrix
+
+        rows = as_matrix(ones(matrix) if binary else matrix)
+        found = csr_matrix(rows @ self.columns())
         found.sort_indices()
         return found
 
     def parts(self, matrix: csr_matrix) -> F64:
         """Return h of rows, shape (rows, classes, levels)."""
+        from scipy.sparse import csr_matrix
+
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
         product = csr_matrix(matrix @ self.columns())
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: F64) -> F32:
         """Return the linear model sign w_k v_k, shape (features, classes)."""
+        from scipy.sparse import csr_matrix
+
         found = self.levels
         grid = np.append(0.0, level_weights * self.values)
         data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]

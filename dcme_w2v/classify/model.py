@@ -7,11 +7,10 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import Checked, threads_of, whole_number
@@ -27,7 +26,7 @@ from dcme_w2v.formats.texts import Text, as_texts
 from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.shown import Rows, Shown
-from dcme_w2v.numeric.sparse_rows import check_rows, ones, truncate_columns
+from dcme_w2v.numeric.sparse_rows import CompressedRows, check_rows, ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
 from .calibration import Calibration
@@ -43,6 +42,9 @@ from .metrics import (
 from .options import ClassifyOptions, FeatureOptions
 from .trainer import Scorer, Weights
 from .weight_files import arrays_of, scorer_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
@@ -147,13 +149,13 @@ class Predictor(Shown, ABC):
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of the features for a class, shape (features,)."""
 
-    def rows(self, texts: Sequence[Text]) -> csr_matrix:
+    def rows(self, texts: Sequence[Text]) -> CompressedRows:
         """Return documents as vectors."""
         if self.text is None:
             raise UsageError(
                 "the model classifies vectors, not text; give an svmlight or .npz file"
             )
-        return self.text.transform(texts)
+        return self.text.rows(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""

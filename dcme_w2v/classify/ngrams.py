@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import I32, I64
+from dcme_w2v.numeric.sparse_rows import CompressedRows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MAX_WORD = (
     4096  # maximum characters of a word; longer runs without a space are data rather than text
@@ -23,7 +27,7 @@ class NGrams:
     ----------
     texts : list of ndarray of int32
         The numbers of the words of each document, or of those that n-grams have.
-    words : csr_matrix
+    words : CompressedRows
         The counts of the words, which are numbered by first appearance.
     lengths : range
         The numbers of words of the n-grams, from 2 on.
@@ -37,8 +41,10 @@ class NGrams:
     """
 
     def __init__(
-        self, texts: list[I32], words: csr_matrix, lengths: range, everywhere: int, lead: int
+        self, texts: list[I32], words: CompressedRows, lengths: range, everywhere: int, lead: int
     ) -> None:
+        from scipy.sparse import csr_matrix
+
         self._flat = np.concatenate([np.zeros(0, dtype=np.int32), *texts])
         size = np.array([len(text) for text in texts], dtype=np.int64)
         document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
@@ -106,13 +112,9 @@ class Subwords:
         of_words = [list(map(numbers.__getitem__, self._ngrams(word))) for word in self._number]
         return list(numbers), self._counts(of_words, len(numbers))
 
-    def counts(self, column_of: Callable[[bytes], int | None], columns: int) -> csr_matrix:
+    def counts(self, numbers: Callable[[list[bytes]], list[int]], columns: int) -> csr_matrix:
         """Return the counts of the n-grams that have a column, shape (texts, columns)."""
-        of_words = [
-            [column for column in map(column_of, self._ngrams(word)) if column is not None]
-            for word in self._number
-        ]
-        return self._counts(of_words, columns)
+        return self._counts([numbers(self._ngrams(word)) for word in self._number], columns)
 
     def _counts(self, of_words: list[list[int]], columns: int) -> csr_matrix:
         found = _rows(self._texts, len(of_words)) @ _rows(of_words, columns)
@@ -131,6 +133,8 @@ class Subwords:
 
 def _rows(lists: list[list[int]], columns: int) -> csr_matrix:
     """Return a matrix that has a one in a list's row for each of its numbers."""
+    from scipy.sparse import csr_matrix
+
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in lists], out=starts[1:])
     flat = np.fromiter(chain.from_iterable(lists), dtype=np.int32, count=starts[-1])

@@ -1,12 +1,12 @@
 """The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
 
+from __future__ import annotations
+
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from scipy.sparse import csr_matrix
+from typing import TYPE_CHECKING, Any
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write
@@ -20,6 +20,9 @@ from .dataset import numbers_of, pieces
 from .labeled import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
 from .model import NONE, Predictor, scored
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # documents read at a time by `predict` and `test`
 # measures on held-out documents that are shown

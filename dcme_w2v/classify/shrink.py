@@ -11,16 +11,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
-from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, CompressedRows, fit_columns
 from dcme_w2v.platform import PathLike
 
 from . import compact
@@ -44,6 +43,9 @@ from .options import (
     kept_weights,
 )
 from .trainer import Weights, rows_at_once
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # largest absolute value or bias
@@ -75,8 +77,9 @@ class Shrunk:
         for begin in range(0, len(features), step):
             own = features[begin : begin + step]
             levels = self.evidence.levels[own]
-            parts = (by_byte[levels.data.view(np.uint8)], levels.indices, levels.indptr)
-            weights.table[own, : weights.classes] = csr_matrix(parts, levels.shape).toarray()
+            weights.table[own, : weights.classes] = 0
+            rows = np.repeat(own, np.diff(levels.indptr))
+            weights.table[rows, levels.indices] = by_byte[levels.data.view(np.uint8)]
         weights.table[-1, : weights.classes] = self.biases
 
 
@@ -118,7 +121,9 @@ class WeightRanking:
         self.count = int(self._bins.sum())
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
-        self._kept = csr_matrix((weights.features, weights.classes), dtype=np.float32)
+        empty = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32)
+        starts = np.zeros(weights.features + 1, dtype=np.int64)
+        self._kept = CompressedRows((*empty, starts), (weights.features, weights.classes))
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
         """Return the `count` weights with the highest impact, quantized to levels."""
@@ -133,10 +138,9 @@ class WeightRanking:
             squares = np.repeat(self._squares, np.diff(chosen.indptr))
             found = fit_levels(np.abs(chosen.data, dtype=np.float64), squares, levels)
         signed = np.negative(found.numbers, out=found.numbers, where=chosen.data < 0)
-        matrix = csr_matrix((signed, chosen.indices, chosen.indptr), shape=chosen.shape)
+        matrix = CompressedRows((signed, chosen.indices, chosen.indptr), chosen.shape)
         if not signed.all():
-            matrix = matrix.copy()
-            matrix.eliminate_zeros()
+            matrix = matrix.entries(signed != 0)
         loss = (2 * found.loss + self._total - kept) / max(self._total, 1e-300)
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
@@ -164,13 +168,13 @@ class WeightRanking:
             starts[first + 1 : first + 1 + len(rows)] = starts[first] + ends
             columns[own] = chosen % shape[1]
             weights[own] = rows.ravel()[chosen]
-        self._kept = csr_matrix((weights, columns, starts), shape=shape)
+        self._kept = CompressedRows((weights, columns, starts), shape)
 
     def _lowest(self, count: int) -> int:
         """Return the lowest histogram bin among the `count` highest impacts."""
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
-    def _parts(self, matrix: csr_matrix) -> Iterator[tuple[F64, F64]]:
+    def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
         """Yield absolute weights and the sums of squares of their features, in parts."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
@@ -180,7 +184,7 @@ class WeightRanking:
                 squares = self._squares[begin : begin + step]
                 yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
-    def _highest(self, count: int) -> csr_matrix:
+    def _highest(self, count: int) -> CompressedRows:
         """Return the `count` selected weights with the highest impact.
 
         Of equal impacts, the first ones are chosen.
@@ -199,9 +203,7 @@ class WeightRanking:
         place, own = np.concatenate(places), np.concatenate(impacts)
         order = np.argsort(-own, kind="stable")
         chosen[place[order[: count - int(chosen.sum())]]] = True
-        starts = np.append(0, np.cumsum(chosen))[self._kept.indptr]
-        parts = (self._kept.data[chosen], self._kept.indices[chosen], starts)
-        return csr_matrix(parts, shape=self._kept.shape)
+        return self._kept.entries(chosen)
 
     def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
         """Yield the first feature of a block, its weights, and their impacts."""
@@ -397,9 +399,7 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
     """Select columns of rows; columns beyond the last one are empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
-    wide = (matrix.shape[0], max(matrix.shape[1], width))
-    rows = csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=wide)
-    return rows[:, columns]
+    return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:

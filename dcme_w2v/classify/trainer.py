@@ -4,23 +4,28 @@ The core may use another order of classes (`dcme_w2v.classify.trainer`); argumen
 here are in the order of the caller.
 """
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
+from dcme_w2v.numeric.sparse_rows import with_values
 from dcme_w2v.training.trainer import Progress, Trainer
 
 from .metrics import log_softmax, relevance
 from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
@@ -252,8 +257,7 @@ class Start:
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
         """Return documents with scaled columns."""
-        data = matrix.data * self._scale[matrix.indices]
-        return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
         """Return the weights for scaled documents; classes that were added have zeros."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.levels import Evidence
 from dcme_w2v.classify.model import VERSION, Classifier, restored, text_of
@@ -18,6 +17,9 @@ from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
 from .options import FusedOptions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")

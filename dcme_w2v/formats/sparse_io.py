@@ -1,5 +1,7 @@
 """Read and write sparse rows (.npz and svmlight) and their labels."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import os
@@ -9,12 +11,10 @@ import zipfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.codec import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
@@ -29,11 +29,14 @@ from dcme_w2v.files.atomic import (
 from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import I64, without_warnings
-from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows, fit_columns
 from dcme_w2v.platform import PathLike
 
 from .columns import NoneOfThese, label_of, labels_of
 from .npy import npy_header, read_head
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
@@ -104,6 +107,8 @@ def read_npz(path: PathLike) -> csr_matrix:
     ResourceError
         There is not enough memory.
     """
+    from scipy import sparse
+
     name = os.fspath(path)
     try:
         with open_regular(name) as file, without_warnings(), zipfile.ZipFile(file) as archive:
@@ -180,6 +185,8 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
     FormatError
         A line is not valid; the message has the line number.
     """
+    from scipy.sparse import csr_matrix
+
     labels: Labels = []
     starts, columns, values = array("q", [0]), array("i"), array("d")
     for number, line in read_lines(path):
@@ -258,9 +265,10 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:
     """Stack matrices vertically; the result has the width of the widest."""
+    from scipy.sparse import csr_matrix, vstack
+
     width = max(part.shape[1] for part in parts)
-    wide = [csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
-    return csr_matrix(sparse.vstack(wide, format="csr"))
+    return csr_matrix(vstack([fit_columns(part, width) for part in parts], format="csr"))
 
 
 # ---- writing ----

@@ -56,7 +56,7 @@ class Words(Immutable, Sequence[str]):
     def __init__(self, text: U8, offsets: I64) -> None:
         self.text: U8 = read_only(text)
         self.offsets: I64 = read_only(offsets)
-        self._index: dict[bytes, int] | None = None
+        self._index: core.Table | None = None
         self._scans = 0
 
     @classmethod
@@ -85,8 +85,7 @@ class Words(Immutable, Sequence[str]):
         return self.raw(position % len(self)).decode()
 
     def __iter__(self) -> Iterator[str]:
-        block, ends = self.text.tobytes(), self.offsets.tolist()
-        return (block[ends[i] : ends[i + 1]].decode() for i in range(len(self)))
+        return map(bytes.decode, self.spellings())
 
     def __contains__(self, word: object) -> bool:
         return self.find(word) is not None
@@ -113,10 +112,15 @@ class Words(Immutable, Sequence[str]):
                 for place, letter in enumerate(wanted):
                     rows = rows[self.text[starts[rows] + place] == letter]
                 return int(rows[0]) if len(rows) else None
-            # assigned only when complete, because other threads may read it
-            block, ends = self.text.tobytes(), itertools.pairwise(self.offsets.tolist())
-            self._index = {block[a:b]: i for i, (a, b) in enumerate(ends)}
-        return self._index.get(wanted)
+        return next(iter(self.numbers([wanted])), None)
+
+    def numbers(self, words: list[bytes]) -> list[int]:
+        """Return the indices of those of the words that are in the list."""
+        if self._index is None:
+            index = core.Table()
+            index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
+            self._index = index  # only when complete, because other threads may read it
+        return self._index.find(words)
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """Return the index of a word, or raise ValueError as a list does."""
@@ -135,6 +139,11 @@ class Words(Immutable, Sequence[str]):
             return Words.from_words(self.raw(i) for i in range(start, stop, step))
         offsets = self.offsets[start : max(start, stop) + 1]
         return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def spellings(self) -> Iterator[bytes]:
+        """Yield the bytes of each word."""
+        block, ends = self.text.tobytes(), self.offsets.tolist()
+        return (block[ends[i] : ends[i + 1]] for i in range(len(self)))
 
     def raw(self, number: int) -> bytes:
         """Return the bytes of a word, which need not be UTF-8."""

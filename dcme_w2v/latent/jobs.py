@@ -27,7 +27,6 @@ from dcme_w2v.formats.texts import bytes_of
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
-from .fit import learn
 from .model import KIND, LatentClassifier
 from .options import LatentOptions, resolved
 
@@ -105,6 +104,8 @@ def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], reporter: Reporter
 ) -> LatentClassifier:
     """Fit a model with some options; its record has the held-out measures."""
+    from .fit import learn
+
     labels = read.data.labels if classes else None
     multilabel = bool(classes) and read.multilabel
     model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)

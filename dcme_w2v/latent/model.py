@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.metrics import log_softmax
@@ -23,6 +22,9 @@ from dcme_w2v.platform import PathLike
 
 from .options import LatentOptions
 from .reduction import reduced
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 KIND = "latent"
 MIN_ALPHA = 1e-300  # minimum of alpha; lower values are raised to it
@@ -85,6 +87,8 @@ class LatentClassifier(Predictor):
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
         """Return p(z | x) of documents, shape (documents, latent); softmax(b) without features."""
+        from scipy.sparse import csr_matrix
+
         parts = list(self.latent_log_probabilities(matrix, threads))
         return csr_matrix(np.exp(np.concatenate(parts)).astype(np.float32))
 

@@ -4,6 +4,7 @@ Results, and sums over them in block order, do not depend on the number of threa
 """
 
 import contextlib
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +54,7 @@ class _Blas:
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
         self._control: Any = None
+        self._has_scipy = False
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
@@ -70,9 +72,14 @@ class _Blas:
                     self._limit.restore_original_limits()
 
     def _found(self) -> Any:
-        """Return the controller of the BLAS libraries; finding them takes milliseconds."""
-        if self._control is None:
-            import scipy.linalg  # noqa: F401  loads its own BLAS
+        """Return the controller of the BLAS libraries; finding them takes milliseconds.
+
+        That of scipy is one only for a process that uses scipy.
+        """
+        if self._control is None or self._has_scipy != ("scipy" in sys.modules):
+            if "scipy" in sys.modules:
+                import scipy.linalg  # noqa: F401  loads its own BLAS
+            self._has_scipy = "scipy" in sys.modules
             from threadpoolctl import ThreadpoolController
 
             self._control = ThreadpoolController()

@@ -1,15 +1,78 @@
-"""Sparse rows: validation, scaling to unit length, dropping or adding columns."""
+"""Sparse rows: validation, scaling to unit length, dropping or adding columns.
 
-from typing import Any
+Commands that predict or load a model do without `scipy.sparse`, whose import takes as long as a
+prediction: their rows are `CompressedRows`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 
+from .arrays import Array, Bools
 
-def unit_rows(matrix: csr_matrix) -> csr_matrix:
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class CompressedRows:
+    """The arrays of a csr_matrix with sorted, distinct columns, and a choice of its rows.
+
+    Parameters
+    ----------
+    arrays : tuple of ndarray
+        Values, columns and row starts, as for csr_matrix.
+    shape : tuple of int
+
+    Attributes
+    ----------
+    data, indices, indptr : ndarray
+    shape : tuple of int
+    nnz : int
+    """
+
+    has_sorted_indices = True
+
+    def __init__(self, arrays: tuple[Array, Array, Array], shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr = arrays
+        self.shape, self.nnz = shape, len(self.data)
+
+    def __getitem__(self, rows: Any) -> CompressedRows:
+        """Select rows by a slice, indices or a mask."""
+        chosen = np.arange(self.shape[0])[rows]
+        sizes = np.diff(self.indptr)[chosen]
+        starts = np.append(0, np.cumsum(sizes))
+        at = np.repeat(self.indptr[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        shape = (len(chosen), self.shape[1])
+        return CompressedRows((self.data[at], self.indices[at], starts), shape)
+
+    def entries(self, kept: Bools) -> CompressedRows:
+        """Select entries by a mask; the shape stays."""
+        starts = np.append(0, np.cumsum(kept))[self.indptr]
+        return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
+
+    def matrix(self) -> csr_matrix:
+        """Return a csr_matrix that shares the arrays."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
+
+
+def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
+    """Return rows as a csr_matrix that shares their arrays."""
+    return rows.matrix() if isinstance(rows, CompressedRows) else rows
+
+
+def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
+    """Return rows of the same kind with other values, and perhaps another number of columns."""
+    shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
+    return type(rows)((data, rows.indices, rows.indptr), shape=shape)
+
+
+def unit_rows(matrix: Any) -> Any:
     """Return rows scaled to unit length; rows of zeros are unchanged."""
     squares = np.add.reduceat(
         np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
@@ -17,25 +80,23 @@ def unit_rows(matrix: csr_matrix) -> csr_matrix:
     sizes = np.diff(matrix.indptr)
     lengths = np.where((sizes > 0) & (squares > 0), np.sqrt(np.abs(squares)), 1)
     data = (matrix.data / np.repeat(lengths, sizes)).astype(np.float32)
-    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return with_values(matrix, data)
 
 
-def ones(matrix: csr_matrix) -> csr_matrix:
+def ones(matrix: Any) -> Any:
     """Return a matrix whose entries are all 1."""
-    data = np.ones_like(matrix.data)
-    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return with_values(matrix, np.ones_like(matrix.data))
 
 
-def truncate_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
+def truncate_columns(matrix: Any, columns: int) -> Any:
     """Keep only the first `columns` columns of rows."""
-    return matrix if matrix.shape[1] <= columns else matrix[:, :columns]
+    return matrix if matrix.shape[1] <= columns else as_matrix(matrix)[:, :columns]
 
 
-def fit_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
+def fit_columns(matrix: Any, columns: int) -> Any:
     """Return rows with exactly `columns` columns: drop further ones, add zeros for missing ones."""
     matrix = truncate_columns(matrix, columns)
-    shape = (matrix.shape[0], columns)
-    return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)
+    return with_values(matrix, matrix.data, columns)
 
 
 MAX_COLUMNS = 2**31 - 2  # columns are int32 in the core, which adds a constant column
@@ -65,7 +126,9 @@ def check_rows(X: Any) -> csr_matrix:
 
 def checked_rows(X: Any) -> csr_matrix:
     """Check rows as `check_rows` does, but raise ValueError, for readers that add a file name."""
-    if not sparse.issparse(X):
+    from scipy.sparse import csr_matrix, issparse
+
+    if not issparse(X):
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
         raise ValueError(f"has {len(X.shape)} dimensions; give a matrix with one row per document")
@@ -94,10 +157,12 @@ def checked_rows(X: Any) -> csr_matrix:
 
 def _check_structure(X: Any) -> None:
     """Raise ValueError if converting the matrix would access memory out of bounds."""
+    from scipy import sparse
+
     if X.format == "coo":
         sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):
         if {X.indices.dtype.kind, X.indptr.dtype.kind} - set("iu"):
             raise ValueError("indices and indptr must be integers")
-        kind = {"csr": csr_matrix, "csc": sparse.csc_matrix, "bsr": sparse.bsr_matrix}[X.format]
+        kind = getattr(sparse, f"{X.format}_matrix")
         kind((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)

@@ -55,7 +55,7 @@ def gram_rows(words: Sequence[str]) -> csr_matrix:
     grams = Subwords(SHORTEST, LONGEST)
     for word in words:
         grams.add([word])
-    return grams.counts(lambda gram: crc32(gram) % GRAMS, GRAMS)
+    return grams.counts(lambda found: [crc32(gram) % GRAMS for gram in found], GRAMS)
 
 
 def idf_of(frequency: F64 | I64, documents: int) -> F64:

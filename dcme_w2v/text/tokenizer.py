@@ -28,7 +28,14 @@ from dcme_w2v.formats.texts import Text, Tokenized
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import TokenizerOptions
 
-from .unicode_tables import IDEOGRAPHS, JOINERS, unicode_tables
+from .unicode_tables import (
+    ALPHABETS_END,
+    ASSIGNED_END,
+    IDEOGRAPHS,
+    JOINERS,
+    LATER_BYTE,
+    unicode_tables,
+)
 
 CONTINUES = "##"
 MAX_CHARACTERS = 1000  # longer words are not split
@@ -144,13 +151,21 @@ class Tokenizer:
             return text.text, -1
         if self.is_whitespace:
             return bytes(text), -1
-        core = getattr(self._local, "core", None)
-        if core is None:
-            o = self.options
-            form = "" if o.normalize == "none" else o.normalize.upper()
-            tables = unicode_tables(form, not o.keep_case, o.strip_accents, o.digits, o.punctuation)
-            core = self._local.core = CoreTokenizer(tables)
-        return core.tokenize(text)
+        local = vars(self._local)
+        if "complete" not in local:
+            if np.frombuffer(text, dtype=np.uint8).max(initial=0) < LATER_BYTE:
+                if "small" not in local:
+                    local["small"] = self._core(ALPHABETS_END)
+                return local["small"].tokenize(text)
+            local["complete"] = self._core(ASSIGNED_END)
+        return local["complete"].tokenize(text)
+
+    def _core(self, end: int) -> CoreTokenizer:
+        """Return the tokenizer of the core for text with characters below `end`."""
+        o = self.options
+        form = "" if o.normalize == "none" else o.normalize.upper()
+        args = form, not o.keep_case, o.strip_accents, o.digits, o.punctuation, end
+        return CoreTokenizer(unicode_tables(*args))
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text."""

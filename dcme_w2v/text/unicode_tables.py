@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.numeric.arrays import I32, U16
+from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
 UNSTABLE = 8  # a flag in addition to the kind
 PAGE = 256
 ASSIGNED_END = 0x40000  # only variation selectors, tags and private use are above
+# Most alphabets and all common punctuation are below, with what they compose to: tables up to here
+# are made in a few milliseconds. The first UTF-8 byte of a later character is `LATER_BYTE` or more.
+ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 JOINERS = range(0x200C, 0x200E)  # occur within words in Persian and in Indic scripts
-VARIATION_SELECTORS = slice(0xE0100, 0xE01F0)
+VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
 # Hangul vowels and trailing consonants compose with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
@@ -50,7 +53,12 @@ class UnicodeTables:
 
 @functools.cache
 def unicode_tables(
-    form: str, lowercase: bool, strip_accents: bool, digits: str, punctuation: str
+    form: str,
+    lowercase: bool,
+    strip_accents: bool,
+    digits: str,
+    punctuation: str,
+    end: int = ASSIGNED_END,
 ) -> UnicodeTables:
     """Make the tables for one set of options, which takes a few tenths of a second.
 
@@ -60,17 +68,20 @@ def unicode_tables(
         The normal form; empty to leave text as it is.
     lowercase, strip_accents, digits, punctuation
         See `dcme_w2v.text.tokenizer.TokenizerOptions`.
+    end : {ASSIGNED_END, ALPHABETS_END}
+        The text has only characters below.
     """
-    characters = [chr(c) for c in range(ASSIGNED_END)]
-    categories = np.full(sys.maxunicode + 1, "Cn")
-    categories[:ASSIGNED_END] = [*map(unicodedata.category, characters)]
+    characters = [chr(c) for c in range(end)]
     sequences: list[int] = [0]  # a sequence is identified by its negated position, which is not 0
     decomposed = _decomposed(characters, form)
-    categories[VARIATION_SELECTORS] = "Mn"
-    classes = np.zeros(sys.maxunicode + 1, dtype=np.int32)
-    classes[:ASSIGNED_END] = [*map(unicodedata.combining, characters)]
+    classes = np.array([*map(unicodedata.combining, characters)], dtype=np.int32)
     pairs = _pairs(characters, decomposed) if form else {}
-    properties = _kinds(categories, strip_accents, digits, punctuation)
+    mapped = _mapped(characters, lowercase, digits == "zero")
+    results = {ord(one) for text in (*decomposed.values(), *mapped.values()) for one in text}
+    is_known = np.zeros(sys.maxunicode + 1, dtype=np.bool_)
+    for known in (slice(end), [*VARIATION_SELECTORS], [*results]):
+        is_known[known] = True
+    properties = _kinds(np.flatnonzero(is_known), strip_accents, digits, punctuation)
     if form:
         removed = set(np.flatnonzero(properties == REMOVED).tolist())
         unstable = {c for c in decomposed if _normal(chr(c), form, removed) != chr(c)}
@@ -78,7 +89,6 @@ def unicode_tables(
         properties[[*unstable, *HANGUL_SECONDS[0], *HANGUL_SECONDS[1]]] |= UNSTABLE
         if removed:
             properties[[*removed]] |= UNSTABLE
-    mapped = _mapped(characters, categories, lowercase, digits == "zero")
     return UnicodeTables(
         properties=_paged(properties),
         mapping=_paged(_entries(mapped, sequences)),
@@ -92,30 +102,31 @@ def unicode_tables(
     )
 
 
-def _kinds(categories: NDArray[np.str_], strip_accents: bool, digits: str, punctuation: str) -> I32:
-    """Return the kind of each character."""
+def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> I32:
+    """Return the kind of each character; those that are not among `numbers` are separators."""
+    categories = np.array([unicodedata.category(chr(c)) for c in numbers.tolist()])
     major = categories.astype("U1")
-    kinds = np.zeros(len(categories), dtype=np.int32)
-    kinds[np.isin(major, ["L", "M"] if digits == "drop" else ["L", "M", "N"])] = WORD
+    kinds = np.zeros(sys.maxunicode + 1, dtype=np.int32)
+    kinds[numbers[np.isin(major, ["L", "M"] if digits == "drop" else ["L", "M", "N"])]] = WORD
+    kinds[HANGUL_SYLLABLES.start : HANGUL_SYLLABLES.stop] = WORD
     if punctuation == "keep":
-        kinds[np.isin(major, ["P", "S"])] = SINGLE
+        kinds[numbers[np.isin(major, ["P", "S"])]] = SINGLE
     for ideographs in IDEOGRAPHS:
         kinds[ideographs.start : ideographs.stop] = SINGLE
     kinds[JOINERS.start : JOINERS.stop] = JOINER
     if strip_accents:
-        kinds[categories == "Mn"] = REMOVED
+        kinds[numbers[categories == "Mn"]] = REMOVED
     return kinds
 
 
-def _mapped(
-    characters: list[str], categories: NDArray[np.str_], lowercase: bool, zero: bool
-) -> dict[int, str]:
+def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str]:
     """Map each character that changes after normalization to its replacement."""
     mapped = {}
     if lowercase:
         mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}
     if zero:
-        mapped |= {int(c): "0" for c in np.flatnonzero(categories == "Nd") if c != ord("0")}
+        digits = (c for c, text in enumerate(characters) if unicodedata.category(text) == "Nd")
+        mapped |= {c: "0" for c in digits if c != ord("0")}
     return mapped
 
 
@@ -154,7 +165,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
     """Return, for each character, 0, its replacement, or a negated position in `sequences`."""
-    entries = np.zeros(sys.maxunicode + 1, dtype=np.int32)
+    entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:
             entries[c] = ord(text)
@@ -165,7 +176,9 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Split a table into pages, and store equal pages once."""
+    """Split a table into pages, and store equal pages once; missing values at the end are 0."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
+    absent = (sys.maxunicode + 1) // PAGE - len(pages)
+    pages += absent * [numbers.setdefault(bytes(4 * PAGE), len(numbers))] if absent else []
     return np.array(pages, dtype=np.uint16), np.frombuffer(b"".join(numbers), dtype=np.int32)

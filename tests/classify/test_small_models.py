@@ -54,8 +54,8 @@ def made(tmp_path_factory):
         f"{train} log --weighting log",
     )
     texts = [line.split("\t")[1].encode() for line in lines]
-    rows = load_classifier(place / "text").rows(texts)
-    save_npz(place / "rows.npz", csr_matrix(rows))
+    rows = load_classifier(place / "text").text.transform(texts)
+    save_npz(place / "rows.npz", rows)
     run_all(place, f"{train} vectors --labels labels.txt".replace("train.tsv", "rows.npz"))
     return place, texts[90:]
 
@@ -158,7 +158,9 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
         kept = order[impact[order] > 0]
         wanted[kept] = np.sign(table.ravel()[kept])
         shrunk = WeightRanking(model.weights, squares, True).shrunk(127, count)
-        np.testing.assert_array_equal(np.sign(shrunk.evidence.levels.toarray()).ravel(), wanted)
+        np.testing.assert_array_equal(
+            np.sign(shrunk.evidence.levels.matrix().toarray()).ravel(), wanted
+        )
     model.weights.table[:] = 0
     with pytest.raises(CorpusError, match="all weights are 0"):
         shrink(model, ShrinkOptions())

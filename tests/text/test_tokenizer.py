@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import FormatError
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.tokenizer import MAX_CHARACTERS, Tokenizer, WordPieces, character_pieces
+from dcme_w2v.text.unicode_tables import ALPHABETS_END, ASSIGNED_END, unicode_tables
 
 # The first words of the Universal Declaration of Human Rights, or a greeting, in 22 scripts, each
 # also with marks that a text in another normal form has.
@@ -200,3 +201,20 @@ def test_beginnings_are_the_longest_of_the_first_words(words, more):
     assert not set(characters) & {*words, *more}
     found = WordPieces([*words, *characters]).beginnings(len(words))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_tables_of_common_alphabets_give_the_tokens_of_complete_ones(rule):
+    tokenizer = Tokenizer(TokenizerOptions("words", **rule))
+    complete = tokenizer._core(ASSIGNED_END)
+    form = rule["normalize"].upper().replace("NONE", "")
+    pairs = unicode_tables(form, True, False, "keep", "drop").pairs[:-1].tolist()
+    composed = [chr(pair >> 32) + chr(pair & 0xFFFFFFFF) for pair in pairs]
+    common = [one for one in [*map(chr, range(ALPHABETS_END)), *composed] if max(one) < "\u3000"]
+    random = np.random.default_rng(1)
+    common += map("".join, random.choice(np.array([*map(chr, range(1, 0x3000))]), (5000, 8)))
+    text = "\n".join(f"a{one}b" for one in common).encode()
+    assert tokenizer.tokenize(text) == complete.tokenize(text)
+    assert "complete" not in vars(tokenizer._local)
+    later = "a\u3005b".encode()
+    assert tokenizer.tokenize(later) == complete.tokenize(later)
