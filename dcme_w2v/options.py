@@ -30,8 +30,8 @@ class TokenizerOptions(Checked):
 
     tokenize: str = option(
         "whitespace",
-        "whitespace: split at whitespace; words: extract lowercase runs of letters, marks and "
-        "digits from raw text (default: as for VECTORS if they are read, otherwise whitespace)",
+        "split at whitespace, or extract lowercase runs of letters, marks and digits (words) "
+        "(default: as for VECTORS if they are read, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
@@ -61,8 +61,7 @@ class TokenizerOptions(Checked):
 
 _TEXT_COLUMN: dict[str, Any] = {
     "default": None,
-    "help": "read this column of Parquet, Arrow, JSON lines or CSV; columns separated by commas "
-    "are joined; a.b is field b of column a",
+    "help": "columns to read from Parquet, Arrow, JSON or CSV, separated by commas (a.b: field b)",
     "metavar": "NAME",
     "group": "Input",
 }
@@ -106,8 +105,7 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "what is one sentence: a line, a whole column value, a part of a line that ends with . ! "
-        "or ?, or a paragraph that ends at a blank line",
+        "sentences are lines, whole column values, parts that end with . ! ?, or paragraphs",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -141,8 +139,7 @@ class SubwordOptions(Checked):
 
     subwords: str | None = option(
         None,
-        "average each word's own vector with the vectors of its n-grams of MIN to MAX characters, "
-        "such as 3-6 (ns)",
+        "average each word vector with vectors of its n-grams of MIN to MAX characters (ns)",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "output_vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
@@ -172,15 +169,14 @@ class ClusterOptions(Checked):
 
     cluster: str | None = option(
         None,
-        "train on a cluster: local:N starts N worker processes here (local:0: no process, one "
-        "shard after another); tcp://HOST:PORT, tls://HOST:PORT or a scheduler file names a Dask "
-        "scheduler",
+        "train on a cluster: local:N starts N workers here; otherwise a Dask scheduler, as "
+        "tcp://HOST:PORT",
         metavar="ADDRESS",
     )
     shards: int | None = option(
         None,
-        "number of data shards that are trained separately; it affects the result, the number of "
-        "workers does not (--cluster; default: the number of workers at the start)",
+        "number of data shards, which are trained separately (--cluster; default: the number "
+        "of workers)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),
@@ -303,8 +299,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "hold out this share of the lines, or use this file; report the held-out "
-        "log-likelihood after each epoch",
+        "hold out this share of the lines, or use this file, to score every epoch",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

@@ -197,8 +197,8 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "training objective: exact softmax (gd), dual-clustering maximum entropy, sampling (nce, "
-        "ns), or label trees; auto: by number of classes",
+        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees, or by "
+        "class count",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
@@ -347,8 +347,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "how shards train: averaged once (mixture) or every epoch (iterate), voting, or with "
-        "summed gradients (lbfgs)",
+        "how shards train: averaged once (mixture) or every epoch (iterate), voting, or "
+        "summed gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,

@@ -77,8 +77,8 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of one label's documents, as spam=3; repeat for other labels; balanced: all labels "
-    "have the same total weight (not for trees)",
+    "weight of a label's documents, such as spam=3; repeatable; balanced: equal total weight per "
+    "label",
     multiple=True,
     group="Objective",
 )
@@ -145,14 +145,12 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
-    "best-matching accuracy",
+    "compare the classes with the labels as a clustering: NMI, Rand index, best-matching accuracy",
 )
 @flag("--per-class", "also print precision, recall, F1 and number of documents for each label")
 @flag(
     "--calibration",
-    "also print how often predictions in each probability range are right, which plot draws from "
-    "--json",
+    "also print the observed accuracy for each range of predicted probability",
 )
 @flag(
     "--confusion FILE",

@@ -20,7 +20,7 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "vectors of the second text; those before --with are of the first (several = several seeds)",
+    "vectors of the second text; several files are several seeds of it",
     name="others",
     multiple=True,
     path=READS,

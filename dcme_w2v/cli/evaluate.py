@@ -45,7 +45,7 @@ def evaluate() -> None:
 )
 @flag(
     f"--method {'|'.join(ANALOGY_METHODS)}",
-    "score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
+    "score answers by adding or by multiplying cosines",
     default=ANALOGY_METHODS[0],
 )
 @seeds_option
@@ -54,6 +54,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
     """Evaluate VECTORS on analogy questions.
 
     QUESTIONS has one question per line, "a b c d"; ": NAME" starts a section; - is standard input.
+    3cosadd scores an answer x by cos(x, b - a + c), 3cosmul by cos(x, b) cos(x, c) / cos(x, a).
     Words are compared in upper case. A question is covered if its four words are among the first N.
     Accuracy is the share of correct answers among the covered questions.
     """

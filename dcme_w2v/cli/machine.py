@@ -41,7 +41,7 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 )
 @flag(
     "--documents FILE",
-    'only write lines "label TAB text" to this file; the label is the package or module',
+    'only write lines "label TAB text" to this file, labeled by package or module',
     path=TEXT,
     group="Output",
 )

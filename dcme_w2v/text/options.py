@@ -44,16 +44,14 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        "words that may occur within a phrase but not at its ends, such as of in "
-        "university_of_california: english, or a file of words",
+        "words that may occur within a phrase, such as of: english, or a file",
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),
     )
     memory: float = option(
         1.0,
-        "memory for pair counts in GB; if they need more, the text is read several times, with "
-        "the same result",
+        "maximum memory for pair counts in GB; if exceeded, the text is read again",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

@@ -22,6 +22,15 @@ def test_help_ends_with_an_example_that_parses(name, cli):
             parse(["dcme-w2v", *shlex.split(part)[1:]])
 
 
+def test_help_texts_have_at_most_fifteen_words():
+    """Besides their defaults in parentheses."""
+    options = [one for command in COMMANDS.values() for one in command.params]
+    texts = {
+        re.sub(r"\([^(]*default:[^)]*\)", "", getattr(one, "help", None) or "") for one in options
+    }
+    assert [one for one in texts if len(one.split()) > 15] == []
+
+
 @pytest.mark.parametrize(
     "name, most, named",  # named by pages and messages
     [
