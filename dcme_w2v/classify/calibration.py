@@ -102,7 +102,7 @@ class Calibration:
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
         if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
-            raise ValueError("is not a kind and its numbers")
+            raise ValueError("must be a kind of calibration followed by its numbers")
         if min(numbers[1:]) <= 0:
             raise ValueError("has a slope that is not above 0")
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]))

@@ -600,7 +600,7 @@ def choose(
     if seconds is not None and count < MIN_TUNED:
         raise CorpusError(
             f"--tune={seconds:g}: {count} documents or sentences of {problem.classes} classes are "
-            f"too few to choose settings; give {MIN_TUNED} or more, or omit it"
+            f"too few to choose settings; give at least {MIN_TUNED}, or omit it"
         )
     if not stages:
         return None

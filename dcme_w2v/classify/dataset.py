@@ -459,8 +459,8 @@ class Doubts:
         first = next(iter(self._first), "")
         if first.strip().lower() in _HEADERS and self._classes[first] == 1:
             warn(
-                f"{self._path}: the first line has the label {first!r}, which is a class now; if "
-                "it is a header, remove it (tail -n +2)"
+                f"{self._path}: the first line has the label {first!r}, which becomes a class; if "
+                "the line is a header, remove it (tail -n +2)"
             )
         is_longer = self._label_bytes > self._text_bytes
         if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
@@ -477,7 +477,7 @@ class Doubts:
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(
-                f"{self._path}: {self._markup:,} texts have markup such as {self._tag:.40}, whose "
+                f"{self._path}: {self._markup:,} texts contain markup like {self._tag:.40}, whose "
                 "names become features; remove it first"
             )
 

@@ -81,12 +81,18 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     except (TypeError, ValueError):
         raise UsageError("y has several columns that are not numeric; give 0 and 1") from None
     if found.shape[0] != rows:
-        raise UsageError(f"{rows} rows of X and {found.shape[0]} of y; give one row of y for each")
+        raise UsageError(
+            f"{rows} rows of X and {found.shape[0]} of y; give one row of y per row of X"
+        )
     if not 2 <= found.shape[1] <= MAX_LABELS:
-        raise UsageError(f"y is a sparse matrix of {found.shape[1]} columns; give a column a label")
+        raise UsageError(
+            f"y is a sparse matrix of {found.shape[1]} columns; give one column per label"
+        )
     found.sum_duplicates()
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
-        raise UsageError(f"y has the entry {wrong[0]!r}: an indicator matrix has 0 and 1")
+        raise UsageError(
+            f"y has the entry {wrong[0]!r}: an indicator matrix may contain only 0 and 1"
+        )
     found.eliminate_zeros()
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
@@ -345,8 +351,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
             raise UsageError(
-                "partial_fit: y has another form than in the first call; give an indicator matrix"
-                " in all calls or in none"
+                "partial_fit: y has a different form in the first call; give an indicator matrix "
+                "in all calls or in none"
             )
         if self.class_weight == "balanced":
             raise UsageError(
@@ -448,8 +454,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
             raise AttributeError(
-                "this model has no single table of weights, as several models vote; train with "
-                "another distribute"
+                "this model has no single table of weights, because several models vote; train "
+                "with another distribute"
             )
         return self._weights
 

@@ -133,7 +133,7 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
         # the last row of each node has the bias, whose column follows the features
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
-            raise ValueError("the places of a tree are not as many as classes")
+            raise ValueError("the number of leaves in the trees is not the number of classes")
     except ValueError as error:
         raise model.fault(f"children{suffix}", str(error)) from None
     return tree

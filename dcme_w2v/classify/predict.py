@@ -66,9 +66,9 @@ def test(
     given |= {"--min-probability": min_probability, "--calibration": calibration or None}
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
-            raise UsageError(f"{flags[0]}: is for labels of documents; omit it")
+            raise UsageError(f"{flags[0]}: is supported only for labels of documents; omit it")
         if confusion is not None and model.multilabel:
-            raise UsageError("--confusion: needs one label a document; give --per-class")
+            raise UsageError("--confusion: requires one label per document; use --per-class")
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
     tested = _Tested(model, docs, labels, threads, is_latent, min_probability, confusion)
@@ -77,7 +77,7 @@ def test(
     except _SeveralLabels:
         if STANDARD in map(str, docs):
             raise UsageError(
-                f"{STANDARD}: has documents of several labels after others; give a file"
+                f"{STANDARD}: several labels follow documents with one; give a file, not a stream"
             ) from None
         tested.run(True)
     measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled
@@ -140,7 +140,7 @@ class _Tested:
     def _add(self, matrix: csr_matrix, names: Any) -> None:
         model = self.model
         if self.confusion is not None and any(len(own) != 1 for own in names):
-            raise UsageError("--confusion: needs one label a document; give --per-class")
+            raise UsageError("--confusion: requires one label per document; use --per-class")
         own: Any = names if self.is_latent else numbers_of(names, model.classes)
         for rows, log_p in scored(model, matrix, self.threads, self.is_latent):
             self.measures.add(log_p, own[rows])
@@ -213,7 +213,7 @@ def write_predictions(
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
         what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what}: is for documents, the model is --by token; omit it")
+        raise UsageError(f"{what}: is not supported by a --by token model; omit it")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]

@@ -242,7 +242,7 @@ def _labels_of(y: Any) -> tuple[list[list[str] | None], str, bool]:
     for label in flat:
         name = name_of_label(label, kind)
         if known.setdefault(name, label) != label:
-            raise UsageError(f"the label {label!r} is the same text as another one; give others")
+            raise UsageError(f"the label {label!r} has the same text as another label; rename one")
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"the label {joined[0]!r} is one label; give lists of labels where a text has several")
     given = [None if own is None else [name_of_label(one, kind) for one in own] for own in sets]

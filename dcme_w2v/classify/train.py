@@ -253,14 +253,11 @@ class _Models:
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
-            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these")
+            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these settings")
         _resolved(self._job, options, self.corpus, self._remote)
         reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
-            warn(
-                f"{self.corpus.none:,} documents have none of the labels, which this loss cannot "
-                "use; give --loss=hinge"
-            )
+            warn(f"{self.corpus.none:,} documents have no label, which requires --loss=hinge")
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
         """Return the chosen feature options; the given ones if the input is not text."""

@@ -252,8 +252,8 @@ def set_switched(ctx: click.Context) -> None:
             _set(ctx, f"-{switch} {value}", *meant)
     if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:
         warn(
-            "-hs 1: hierarchical softmax is trained alone; word2vec.c adds negative samples, "
-            "unless -negative 0 is given"
+            "-hs 1: hierarchical softmax is trained without negative samples, which word2vec.c "
+            "adds unless -negative is 0"
         )
     if ctx.params.get("objective") == "hs" and (is_hs or ctx.params["negative"] == 0):
         ctx.params["negative"] = None

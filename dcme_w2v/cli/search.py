@@ -123,7 +123,9 @@ def _loaded(
         check_model_target(output, KIND)
     if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
         if vectors or options != SearchOptions():
-            raise UsageError(f"{docs[0]}: is an index with its options; omit these")
+            raise UsageError(
+                f"{docs[0]}: is an index with its own options; omit --vectors and ranking options"
+            )
         return Search.load(docs[0])
     names: list[str] = []
 

@@ -85,7 +85,7 @@ def train(
     unk = given.get("unk")
     if not corpus and unk is not None and Path(unk).exists():
         raise UsageError(
-            f"no corpus: {unk} was taken for the word of --unk; give --unk after the corpus"
+            f"no corpus: {unk} was read as the value of --unk; give --unk after the corpus"
         )
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")

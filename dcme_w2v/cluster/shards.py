@@ -121,8 +121,8 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         ]
         if not spans:
             raise UsageError(
-                f"--shards={shards}: the corpus has too few lines, row groups, or files "
-                "that are not divided: give fewer --shards, or more files"
+                f"--shards={shards}: the corpus has too few lines, row groups or indivisible "
+                "files: give fewer --shards, or more files"
             )
         found.append(_shard(spans))
     return tuple(found)

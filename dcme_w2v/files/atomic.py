@@ -240,8 +240,8 @@ def target_of(path: PathLike) -> Path:
             continue
         if _is_planted(link, place.parent):
             raise UsageError(
-                f"{os.fspath(path)}: {place} is another user's symbolic link in a folder that all "
-                "can write to; name the file itself"
+                f"{os.fspath(path)}: {place} is another user's symbolic link in a folder that "
+                "everyone can write to; name the file itself"
             )
         with write_errors(path):
             aim = place.readlink()

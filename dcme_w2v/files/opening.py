@@ -195,7 +195,7 @@ class CorpusFile(io.RawIOBase):
     def _seek(self, begin: int, end: int | None) -> None:
         if self.packed:
             raise CorpusError(
-                f"{self.path}: is compressed now; do not change files while they are read"
+                f"{self.path}: was compressed while it was read; do not change input files"
             )
         self._raw.seek(begin)
         self._piece, self.bytes_read = memoryview(b""), 0
@@ -314,7 +314,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     OSError
         The file cannot be opened.
     """
-    wrong = FormatError(f"{os.fspath(path)}: is not a regular file; replace it")
+    wrong = FormatError(f"{os.fspath(path)}: is not a regular file; give a regular file")
     try:
         number = os.open(path, READ)
     except PermissionError:  # Windows raises it for a folder

@@ -322,7 +322,9 @@ def check_model_target(path: PathLike, kind: str) -> None:
         return
     # `classify train` writes one of several kinds, which depends on its documents.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
-        raise UsageError(f"{name}: exists and is not a model of kind {kind}; name another file")
+        raise UsageError(
+            f"{name}: already exists and is not a model of kind {kind}; name another file"
+        )
 
 
 # ---- reading ----

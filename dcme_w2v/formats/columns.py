@@ -300,8 +300,8 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     forms.add(form)
     if len(forms) > 1:
         raise ValueError(
-            "several label columns have 0 and 1 in some rows, as if each were one label, and "
-            "other values in other rows; join the labels by | in one column"
+            "several label columns have 0 and 1 in some rows, as if each column were a label, but "
+            "other values elsewhere; join the labels by | in one column"
         )
 
 

@@ -77,7 +77,7 @@ def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
         raise ValueError(f"format version {version} is not supported")
     shape, fortran, dtype = readers[version](file)
     if dtype.hasobject:
-        raise ValueError("it has Python objects, which cannot be read safely")
+        raise ValueError("it contains Python objects, which cannot be read safely")
     if min(shape, default=0) < 0:
         raise ValueError(f"it has the shape {shape}")
     return dtype, shape, "F" if fortran else "C"

@@ -217,7 +217,9 @@ class Vocabulary(Words):
             )
         find_duplicates(text, offsets, faults)
         if faults.any():
-            raise FormatError(f"{name}:{faults[:, 1].max() + 1}: the word has been listed before")
+            raise FormatError(
+                f"{name}:{faults[:, 1].max() + 1}: the word occurs twice; remove one line"
+            )
         if (end := Words(text, offsets).find("</s>")) is not None:
             counts[end] = 0
         table = core.Table()

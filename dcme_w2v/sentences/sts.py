@@ -137,7 +137,7 @@ def _read(path: str) -> tuple[F64, list[bytes], int]:
             skipped += 1
     if len(scores) < 2 or len(set(scores)) < 2:
         raise FormatError(
-            f"{path}: contains no two pairs with different scores; give lines of a score and two "
+            f"{path}: needs two pairs with different scores; give lines of a score and two "
             "sentences, separated by tabs"
         )
     return np.array(scores), sentences, skipped

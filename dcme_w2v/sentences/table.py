@@ -110,8 +110,8 @@ class SentenceTable:
         if manifest.get("pooled"):
             if kind not in ("static", "mean") or options.dim is not None:
                 raise UsageError(
-                    f"--pooling={kind}: the rows of this folder have a pooling already; leave out "
-                    "--pooling and --dim, or give the word vectors"
+                    f"--pooling={kind}: the rows of this folder are already pooled; omit --pooling "
+                    "and --dim, or give the original word vectors"
                 )
             kind = "mean"
         self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)

@@ -90,7 +90,7 @@ class IdCache:
             if error.errno == errno.ENOMEM:
                 raise OutOfMemoryError(
                     f"{self._name} of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped; raise "
-                    "the address-space limit (ulimit -v); the mapping itself takes no memory"
+                    "the address-space limit (ulimit -v); the mapping itself uses no memory"
                 ) from error
             raise self._failure("mapped", error) from error
         self.close()

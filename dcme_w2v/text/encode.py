@@ -270,7 +270,7 @@ def _empty_vocabulary(
     if not tokens:
         return (
             f"all {reading.held_out_tokens:,} tokens are held out: give a smaller share, or a file "
-            "of its own, to --holdout"
+            "of its own, with --holdout"
         )
     if given is None:
         return all_rare(types, tokens, options)

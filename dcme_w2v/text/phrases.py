@@ -150,8 +150,8 @@ class PhraseTable:
                     raise ValueError(f"pass {turn} after pass {len(passes)}")
             except ValueError as error:
                 raise FormatError(
-                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file of "
-                    "--save-table"
+                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file that "
+                    "--save-table wrote"
                 ) from None
             passes += [[]] * (turn > len(passes))
             passes[-1].append(phrase)

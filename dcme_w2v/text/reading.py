@@ -194,7 +194,7 @@ class Reading:
         if not self.held_out_tokens:
             raise CorpusError(
                 f"no line of {', '.join(self.corpus.paths[:3])} was held out; give a larger share, "
-                "or a file of its own, to --holdout"
+                "or a file of its own, with --holdout"
             )
 
     def counts(self) -> I64:

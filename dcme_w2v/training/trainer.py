@@ -122,7 +122,7 @@ class Trainer:
         pieces, at = self.state(), 0
         size = sum(piece.nbytes for piece in pieces)
         if self._layout() != record["state"] or size != len(state):
-            raise FormatError("its state belongs to other options or another version")
+            raise FormatError("its state was saved with other options or by another version")
         for piece in pieces:
             piece[:] = state[at : at + piece.nbytes]
             at += piece.nbytes

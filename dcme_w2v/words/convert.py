@@ -112,7 +112,7 @@ def convert(
     warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(
-            f"--no-header: is only supported for text, and {target} is not text; omit it"
+            f"--no-header: is supported only for text output, and {target} is not text; omit it"
         )
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)

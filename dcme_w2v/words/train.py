@@ -241,7 +241,7 @@ def train(
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError(
-            "the corpus is empty; give a path, paths, or sentences as the first argument"
+            "the corpus is empty; give paths or sentences as the first argument"
         )
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)

@@ -100,7 +100,7 @@ def test_it_works_in_scikit_learns_tools():
         ([], [], "no text has a label; give texts of two labels or more"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
-        (["a", "b"], ["x y", "x  y"], "the same text as another one"),
+        (["a", "b"], ["x y", "x  y"], "the same text as another label"),
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.eye(2), "y has several columns"),
         (["a", 3], ["x", "y"], "document 1: 3 is neither a text"),

@@ -353,11 +353,11 @@ def rows_of(form):
     [
         (rows_of("{word} and {word} again {i}\tpet"), "longer than texts"),
         (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
-        ("label\ttext\n" + rows_of("c{c}\t{word} words"), "the label 'label', which is a class"),
-        (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts have markup such as <BR />, whose"),
+        ("label\ttext\n" + rows_of("c{c}\t{word} words"), "'label', which becomes a class"),
+        (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts contain markup like <BR />, whose"),
         (
             rows_of("c{c}\t{word} <a href='x'>words"),
-            "texts have markup such as <a href='x'>, whose",
+            "texts contain markup like <a href='x'>, whose",
         ),
     ],
 )
@@ -472,7 +472,7 @@ def test_measures_do_not_depend_on_the_order_of_documents(cli, monkeypatch):
         found.append(cli.json("classify test m t.tsv"))
     assert found[0] == pytest.approx(found[1]) and "precision_at_3" in found[0]
     error = cli.error("classify test m -", stdin="".join(rows))
-    assert "documents of several labels after others; give a file" in error
+    assert "several labels follow documents with one; give a file" in error
 
 
 @pytest.mark.parametrize("line, message", [

@@ -265,7 +265,7 @@ def test_a_worker_that_is_stopped_is_named(processes, tmp_path, monkeypatch):
         pass
 
     def watch():
-        if any("is silent for 4 s" in line for line in cluster.reporter.lines):
+        if any("has been silent for 4 s" in line for line in cluster.reporter.lines):
             raise Told
 
     with opened(processes, 1) as cluster:

@@ -67,7 +67,7 @@ def test_only_a_file_of_its_kind_is_replaced(path):
     Path("letter").write_text("Dear Ann")
     Path("empty").touch()
     for target, kind in (("m", "other"), ("letter", "thing")):
-        with pytest.raises(UsageError, match="exists and is not a model of kind"):
+        with pytest.raises(UsageError, match="already exists and is not a model of kind"):
             save_model(target, kind, 1, ARRAYS, {})
     for target in ("/dev/null", "m.gz"):
         with pytest.raises(UsageError, match="a model cannot be written to a pipe or compressed"):

@@ -153,7 +153,7 @@ while True:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_folder_that_becomes_a_link_while_files_are_written_is_not_followed(here):
-    """Another user flips a folder of his in a folder that all can write to."""
+    """Another user flips his own folder in a folder that everyone can write to."""
     for name in ("shared", "victim", "shared/aside"):
         Path(name).mkdir()
     for path, mode in ((here, 0o755), ("shared", 0o1777), ("shared/aside", 0o777)):

@@ -223,8 +223,8 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
         ("convert v.safetensors other --to sentence-transformers", "other content"),
         ("convert m w.safetensors --invalid skip", "is a folder"),
         ("convert v.safetensors . --to sentence-transformers", "would be replaced"),
-        ("convert m m2 --to sentence-transformers", "have a pooling already"),
-        ("encode m s.txt -o o.tsv --pooling usif", "have a pooling already"),
+        ("convert m m2 --to sentence-transformers", "are already pooled"),
+        ("encode m s.txt -o o.tsv --pooling usif", "are already pooled"),
         ("encode m s.txt -o m/o.tsv", "is in the folder"),
     ],
 )

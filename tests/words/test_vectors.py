@@ -117,7 +117,10 @@ def test_objects_cannot_be_changed(name):
         ({"counts": [1]}, "1 counts"),
         ({"words": ["king", "", "x", "y", "z"]}, "word 2 is empty"),
         ({"words": ["a", "a", "x", "y", "z"]}, "the word 'a' occurs twice"),
-        ({"context": Vectors("abcde", np.ones((5, 3)))}, "the context vectors are for other words"),
+        (
+            {"context": Vectors("abcde", np.ones((5, 3)))},
+            "the context vectors are for different words",
+        ),
         ({"context": Vectors(WORDS, np.ones((5, 2)))}, "must be of shape"),
         ({"context": Vectors("a", np.ones((1, 3)))}, "1 context vectors"),
         ({"neighbors": (np.ones((5, 3)), np.ones((4, 3)))}, "must be of shape"),

@@ -74,7 +74,7 @@ def test_bad_line_is_named(bad):
 def test_duplicate_is_named():
     path = Path("vocab")
     path.write_bytes(b"a 5\nb 4\na 3\n")
-    with pytest.raises(FormatError, match=r"vocab:3: the word has been listed before$"):
+    with pytest.raises(FormatError, match=r"vocab:3: the word occurs twice; remove one line$"):
         Vocabulary.load(path)
 
 

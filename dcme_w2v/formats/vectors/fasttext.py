@@ -158,8 +158,8 @@ def _check(path: str, header: dict[str, Any]) -> None:
 
 def _quantized(path: str) -> FormatError:
     return FormatError(
-        f"{path}: is a quantized fastText model (.ftz), which has codes, not vectors; give "
-        "the .bin file that it was made from"
+        f"{path}: is a quantized fastText model (.ftz), which has no exact vectors; give the "
+        "original .bin file"
     )
 
 

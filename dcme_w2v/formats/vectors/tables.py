@@ -77,7 +77,7 @@ class WordTables(Immutable):
             raise UsageError(f"the subwords do not have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
-                "the context vectors are for other words; give those of the same words"
+                "the context vectors are for different words; give both for the same words"
             )
         if not np.diff(self.words.offsets).all():
             row = int(np.argmin(np.diff(self.words.offsets)))

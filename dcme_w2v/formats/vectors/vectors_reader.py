@@ -163,7 +163,8 @@ class RowReader:
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
             raise FormatError(
-                f"{self.path}:1: has no line end in {BLOCK} bytes, so it is not word vectors"
+                f"{self.path}:1: has no line break in its first {BLOCK} bytes, so it has no word "
+                "vectors"
             )
         header = _HEADER.fullmatch(line[start:])
         if header is None and _SIGNED_HEADER.fullmatch(line[start:]):
@@ -255,8 +256,8 @@ class RowReader:
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: the header has {self.promised} rows of {self.dim}, which is "
-                f"more than the file's {self._size} bytes; run dcme-w2v check {self.path}"
+                f"{self.path}:1: the header has {self.promised} rows of {self.dim}, more than the "
+                f"file's {self._size} bytes; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
