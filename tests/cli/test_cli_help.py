@@ -35,7 +35,7 @@ def test_help_texts_have_at_most_fifteen_words():
     "name, most, named",  # named by pages and messages
     [
         ("train", 32, {"--output-tables", "--max-vocab", "--output-vectors", "--log-json"}),
-        ("classify train", 29, {"--loss", "--class-weight", "--subwords", "--log-json"}),
+        ("classify train", 30, {"--loss", "--class-weight", "--subwords", "--log-json"}),
         ("latent fit", 16, set()),
         ("fuse fit", 13, set()),
     ],
