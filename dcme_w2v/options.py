@@ -15,6 +15,7 @@ from dcme_w2v.declarations import (
     option,
 )
 from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import local
 
 TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # those with a context vector per word
 
@@ -316,4 +317,5 @@ class HoldoutOptions(Checked):
     @property
     def file(self) -> str | None:
         """The file; None for a share or without held-out text."""
-        return self.holdout if self.fraction is None else None
+        whole = self.holdout if self.fraction is None else None
+        return None if whole is None else local(whole)

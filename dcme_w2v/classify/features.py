@@ -105,7 +105,7 @@ class TextFeatures:
         errors = self.options.encoding_errors
         if self.is_by_token:
             return token_documents(read_sentences(docs, encoding_errors=errors))
-        return read_documents(docs, encoding_errors=errors)
+        return read_documents(docs, encoding_errors=errors, by_class=True)
 
     def fit_transform(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None

@@ -44,7 +44,7 @@ probability_option = flag(
 )
 labels_option = flag(
     "--labels FILE",
-    "labels of .npz rows: one line per row, joined by |",
+    "labels of .npz or .mtx rows: one line per row, joined by |",
     path=READS,
     group="Input",
     advanced=True,
@@ -63,8 +63,9 @@ def classify() -> None:
     """Classify documents by maximum entropy (multinomial logistic regression).
 
     DOCS has one document per line: labels joined by |, a tab and text; fastText's __label__x text;
-    or, to predict, text alone. Sparse vectors work too: .svm files, and .npz with --labels. With
-    --by token, DOCS are sentences in CoNLL columns (token, ..., tag), separated by empty lines.
+    or, to predict, text alone. Sparse vectors work too: .svm files, .npz and .mtx with --labels.
+    A folder may have a subfolder per class. With --by token, DOCS are sentences in CoNLL columns
+    (token, ..., tag), separated by empty lines.
     """
 
 

@@ -32,7 +32,8 @@ def latent() -> None:
     """Fit latent classes: clusters of documents, or subtopics of labels.
 
     DOCS has one document per line: labels joined by |, a tab and text; or text alone. A line that
-    begins with a tab has no label. Sparse vectors work too: .svm files, and .npz with --labels.
+    begins with a tab has no label. Sparse vectors work too: .svm files, .npz and .mtx with
+    --labels.
     """
 
 

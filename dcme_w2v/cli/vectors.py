@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,6 +63,8 @@ def convert(source: str, target: str, **values: Any) -> None:
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
     options = collect(ConvertOptions, values)
+    if options.to == "tsv":
+        options = replace(options, to=None, format=options.format or "tsv")
     wanted = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         wanted["tokenize"] = {name: values[name] for name in RULE}

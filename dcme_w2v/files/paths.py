@@ -23,7 +23,20 @@ from .atomic import STANDARD, check_log, check_parent, check_text, check_writabl
 READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
 Given = tuple[str, str, Any]  # role, flag or argument, and value
 
+_FILE = "file://"
 PARTIAL = ".partial"  # suffix of results whose training was interrupted
+
+
+def local(path: str) -> str:
+    """Return the path that a ``file://`` address names; any other path as it is."""
+    if not path.startswith(_FILE):
+        return path
+    from urllib.request import url2pathname  # takes long to import
+
+    host, slash, rest = path.removeprefix(_FILE).partition("/")
+    if host not in ("", "localhost") or not rest:
+        raise UsageError(f"{path}: names no file of this machine; give file:///PATH, or the path")
+    return url2pathname(slash + rest)
 
 
 def listed(files: Any) -> list[Any]:
@@ -34,12 +47,18 @@ def listed(files: Any) -> list[Any]:
     given = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(given, list | tuple):
         raise UsageError(f"files: must be paths, not {type(files).__name__}; save it to a file")
-    return [os.fspath(path) if isinstance(path, PurePath) else path for path in given]
+    return [_known(path) for path in given]
 
 
 def as_paths(given: Any) -> tuple[Any, ...]:
     """Return one path, or several, as a tuple; a string is one path."""
-    return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
+    paths = (given,) if isinstance(given, str | os.PathLike) else given
+    return tuple(_known(path) for path in paths)
+
+
+def _known(path: Any) -> Any:
+    path = os.fspath(path) if isinstance(path, PurePath) else path
+    return local(path) if isinstance(path, str) else path
 
 
 @dataclass(frozen=True)
@@ -83,7 +102,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
         for path in value if isinstance(value, list | tuple) else [value]:
             if not isinstance(path, str | os.PathLike):
                 continue
-            path = os.fspath(path)
+            path = local(os.fspath(path))
             if not path:
                 raise UsageError(f"{flag}: is empty; name a file")
             if "\0" in path:

@@ -6,16 +6,19 @@ The format is detected from the content. Rows are read a few thousand at a time.
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import io
 import itertools
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
@@ -27,9 +30,11 @@ from dcme_w2v.files.opening import (
     check_expansion,
     distinct,
     is_address,
+    read_json,
     sniff,
     split_lines,
 )
+from dcme_w2v.files.paths import local
 
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
@@ -40,6 +45,7 @@ MOST_COMPRESSED = 50  # times
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
 SEEN_ROWS = 1000  # each column must occur in one of these first rows
 DELIMITERS = ",\t;|"
+DATASET_INFO = "dataset_info.json"  # in a folder of datasets
 _HEAD = 4096  # bytes at the start of a file that may be blank
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -99,6 +105,7 @@ class Table:
             given = getattr(self, name)
             columns = _names_in(given) if isinstance(given, str) else given
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
+        object.__setattr__(self, "path", local(os.fspath(self.path)))
         if self.group is not None:
             whole_number("group", self.group, 0)
 
@@ -216,7 +223,7 @@ def read_rows(
         number, kinds, forms = 0, set[bool](), set[bool]()
         try:
             number = _rows_before(table)
-            for values in _records(table, file, joined):
+            for values in _with_partition(table, file, joined):
                 if isinstance(values, bytes):
                     row = Row((), values, False)
                     number += values.count(b"\n")
@@ -398,6 +405,32 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
     yield from _json_records(table, lines) if kind == "JSON lines" else _csv_records(table, lines)
 
 
+def _with_partition(
+    table: Table, file: CorpusFile, joined: bool
+) -> Iterator[Sequence[Any] | bytes]:
+    """Yield records; a column that a folder's name gives (``label=a``) is not in the file."""
+    given = partition_of(table.path)
+    if not (fixed := {name: given[name] for name in table.names if name in given}):
+        yield from _records(table, file, joined)
+        return
+    left = tuple(dict.fromkeys(name for name in table.names if name not in fixed))
+    if not left:
+        raise CorpusError(f"{table}: has only columns that the folders' names give; name another")
+    for values in _records(replace(table, text=left, label=(), keep=()), file, False):
+        found = {**dict(zip(left, values, strict=True)), **fixed}
+        yield [found[name] for name in table.names]
+
+
+def partition_of(path: str) -> dict[str, str | None]:
+    """Return the columns that names of folders give, as Hive does: ``year=1984/label=a``."""
+    pairs = (part.partition("=") for part in PurePath(path).parts[:-1] if "=" in part)
+    return {unquote(name): _partition_value(value) for name, _, value in pairs if name}
+
+
+def _partition_value(text: str) -> str | None:
+    return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
+
+
 def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     names, missing, values = table.names, {*table.names}, dict[str, Any]()
     for number, line in enumerate(line for line in lines if line.strip()):
@@ -483,6 +516,7 @@ def _arrow_records(
     wanted = {*table.names, *(name.split(".")[0] for name in table.names)}
     chosen = [name for name in schema.names if name in wanted]
     joined = joined and len(table.names) == 1 and not table.whole
+    names = {name: one for name in table.label if (one := _names_of_labels(table, schema, name))}
     try:
         if kind == "Parquet":
             groups = range(source.num_row_groups) if table.group is None else [table.group]
@@ -496,7 +530,7 @@ def _arrow_records(
             whole = batch.select(chosen)
             whole.validate(full=True)  # offsets in a damaged file may point out of its memory
             check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
-            columns = [_column(whole, name) for name in table.names]
+            columns = [_named(_column(whole, name), names.get(name)) for name in table.names]
             _check_types(column.type for column in columns)
             step = BYTES_AT_ONCE * whole.num_rows // max(whole.nbytes, 1)
             step = min(max(step, 1), ROWS_AT_ONCE)
@@ -516,6 +550,42 @@ def _column(batch: Any, name: str) -> Any:
         return pc.struct_field(batch.column(root), fields) if fields else batch.column(root)
     except (KeyError, pc.pa.ArrowException):
         return None
+
+
+def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
+    """Return the names of the classes that the numbers in a column of datasets stand for.
+
+    datasets writes them into the file's schema and, in a folder, into dataset_info.json.
+    """
+    found: Any = None
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        found = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"][column]
+    if found is None and (about := Path(table.path).parent / DATASET_INFO).is_file():
+        features = read_json(about, "write the folder again").get("features")
+        found = features.get(column) if isinstance(features, dict) else None
+    while isinstance(found, dict) and "feature" in found:  # of a list
+        found = found["feature"]
+    names = found.get("names") if isinstance(found, dict) else None
+    is_sound = isinstance(names, list) and all(isinstance(one, str) for one in names)
+    return names if is_sound and found.get("_type") == "ClassLabel" else None
+
+
+def _named(column: Any, names: list[str] | None) -> Any:
+    """Return a column of class numbers as names; -1 is no label."""
+    if names is None:
+        return column
+    import pyarrow as pa
+
+    def name(value: Any) -> Any:
+        if isinstance(value, list):
+            return [name(one) for one in value]
+        if not isinstance(value, int) or value == -1:
+            return None if value == -1 else value
+        if 0 <= value < len(names):
+            return names[value]
+        raise ValueError(f"has the class {value}, but only {len(names)} classes have names")
+
+    return pa.array([name(one) for one in column.to_pylist()])
 
 
 def _check_types(types: Iterable[Any]) -> None:

@@ -12,7 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError, warn
@@ -24,13 +24,23 @@ from dcme_w2v.files.opening import (
     CorpusFile,
     head_of,
     is_address,
+    read_json,
     sniff,
 )
 from dcme_w2v.files.paths import as_paths, listed
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.platform import PathLike
 
-from .columns import BINARY, Source, Table, check_no_table, read_rows, rows_of_dicts, stored_size
+from .columns import (
+    BINARY,
+    Source,
+    Table,
+    check_no_table,
+    like,
+    read_rows,
+    rows_of_dicts,
+    stored_size,
+)
 from .texts import Text, Tokenized, as_texts, blocks, bytes_of
 
 BLOCK_BYTES = 4 << 20
@@ -63,9 +73,9 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
         if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():
             paths.append(item)
         elif isinstance(item, Table):
-            paths += [replace(item, path=path) for path in _text_files(name, True)]
+            paths += [replace(item, path=path) for path in text_files(name, True)]
         else:
-            paths += _text_files(name, False)
+            paths += text_files(name)
     for path in (str(one) for one in paths if getattr(one, "rows", None) is None):
         if path == STANDARD:
             standard_input()
@@ -88,8 +98,31 @@ def is_corpus_path(item: object) -> bool:
         return False
 
 
+def _files_of_dataset(folder: str) -> list[str]:
+    """Return the files of a folder that datasets wrote with save_to_disk; none for other folders.
+
+    Raises
+    ------
+    CorpusError
+        The folder has several splits, or a file is missing.
+    """
+    if (about := Path(folder, "dataset_dict.json")).is_file():
+        splits = read_json(about, "write the folder again").get("splits")
+        listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
+        raise CorpusError(f"{folder}: has several splits; give one of {listed:.200}")
+    if not (about := Path(folder, "state.json")).is_file():
+        return []
+    files = read_json(about, "write the folder again").get("_data_files")
+    try:
+        return [str(Path(folder, PurePath(one["filename"]).name)) for one in files or []]
+    except (TypeError, KeyError):
+        raise CorpusError(f"{about}: names no data files; write the folder again") from None
+
+
 def _files_below(folder: str) -> list[str]:
-    found: list[str] = []
+    if found := _files_of_dataset(folder):
+        return found
+    found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [str(Path(parent, name)) for name in names if not name.startswith(".")]
@@ -98,7 +131,7 @@ def _files_below(folder: str) -> list[str]:
     return sorted(found)
 
 
-def _text_files(folder: str, tables: bool) -> list[str]:
+def text_files(folder: str, tables: bool = False) -> list[str]:
     """Return the files below a folder that can be text; warn about the others."""
     kept, skipped = [], Counter[str]()
     for path in _files_below(folder):
@@ -422,7 +455,8 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise, before any work, if the --holdout file is missing or part of the corpus."""
     with without_warnings():  # the corpus reader reports the warnings
-        held, trained = (list(map(str, expand(one))) if one else [] for one in ([holdout], corpus))
+        given = [like(holdout, corpus[0])] if corpus else [holdout]
+        held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):

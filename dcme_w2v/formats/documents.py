@@ -3,21 +3,26 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
     BYTE_ORDER_MARK,
     LINE_BYTES,
     CorpusFile,
     arriving_lines,
+    head_of,
     read_lines,
+    read_whole,
+    sniff,
 )
+from dcme_w2v.files.paths import as_paths
 
 from .columns import Source, Table, check_no_table, label_of, labels_of, read_rows
-from .corpus import expand
+from .corpus import expand, text_files
 from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
@@ -68,6 +73,7 @@ def read_documents(
     *,
     form: str = "auto",
     encoding_errors: str = "strict",
+    by_class: bool = False,
 ) -> Iterator[Document]:
     """Read documents one by one, in order; an empty line is a document without tokens.
 
@@ -81,6 +87,9 @@ def read_documents(
         text alone. "auto" detects it for each line, by such tokens, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
         For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
+    by_class : bool
+        Whether a folder without labels in lines has a subfolder per class, whose files are the
+        documents.
 
     Raises
     ------
@@ -95,7 +104,87 @@ def read_documents(
     ):
         if value not in choices:
             raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
-    return _read(expand(corpus), form, encoding_errors)
+    if not by_class:
+        return _read(expand(corpus), form, encoding_errors)
+    parts = [(path, _files_by_class(path) if is_folder(path) else []) for path in as_paths(corpus)]
+    read = [
+        _whole_files(files, encoding_errors)
+        if files
+        else _read(expand([path]), form, encoding_errors)
+        for path, files in parts
+    ]
+    return itertools.chain(*read) if parts else _read(expand([]), form, encoding_errors)
+
+
+def is_folder(path: Source) -> bool:
+    """Return whether a source is a folder of text, not of tables."""
+    return isinstance(path, str) and path != STANDARD and Path(path).is_dir()
+
+
+def _files_by_class(folder: str) -> list[tuple[str, str]]:
+    """Return the label and path of each document in a folder with a subfolder per class.
+
+    Returns
+    -------
+    list of (str, str)
+        Empty for a folder without subfolders, or whose lines have labels.
+
+    Raises
+    ------
+    CorpusError
+        It is not clear what the classes are.
+    """
+    files = [(PurePath(path).relative_to(folder).parts, path) for path in text_files(folder)]
+    first = {parts[0]: path for parts, path in reversed(files) if len(parts) > 1}
+    have_labels = {_has_labels(path) for path in first.values()}
+    if have_labels in (set(), {True}):
+        return []
+    problem = ""
+    if True in have_labels:
+        problem = "some files have labels in their lines, and others none"
+    elif loose := [path for parts, path in files if len(parts) == 1]:
+        problem = f"{loose[0]} is beside the subfolders"
+    elif deep := [parts[:-1] for parts, _ in files if len(parts) > 2]:
+        problem = f"there are folders in {Path(folder, deep[0][0])}"
+    if problem:
+        raise CorpusError(
+            f"{folder}: {problem}; give a folder with a subfolder per class and no other files, or "
+            "files whose lines have labels"
+        )
+    keys = {name.partition("=")[0] if "=" in name else "" for name in first}
+    start = f"{next(iter(keys))}=" if len(keys) == 1 and "" not in keys else ""
+    found = [(label_of(parts[0].removeprefix(start)), path) for parts, path in files]
+    if unnamed := [path for label, path in found if not label or not _is_text(label)]:
+        raise CorpusError(f"{unnamed[0]}: its folder's name is no label; rename the folder")
+    warn(
+        f"{folder}: its {len(first):,} subfolders are read as classes, and each file as one "
+        "document; give the files themselves if each line is a document"
+    )
+    return found
+
+
+def _is_text(name: str) -> bool:
+    return name.encode("utf-8", "replace").decode() == name
+
+
+def _has_labels(path: str) -> bool:
+    """Return whether the first lines of a file have labels, or are a table."""
+    head = head_of(path)
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    lines = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines  # may be cut
+    return sniff(head) is not None or (
+        bool(lines) and all(b"\t" in line.strip() or _FASTTEXT_TOKEN.search(line) for line in lines)
+    )
+
+
+def _whole_files(files: Sequence[tuple[str, str]], encoding_errors: str) -> Iterator[Document]:
+    """Yield each file as a document."""
+    for label, path in files:
+        content = read_whole(path).removeprefix(BYTE_ORDER_MARK)
+        text = b" ".join(valid(content, encoding_errors, f"{path}: byte {{}}".format).split())
+        if len(text) > LINE_BYTES:
+            raise CorpusError(f"{path}: has more than {LINE_BYTES:,} bytes; split it")
+        yield Document((label,), text, path, 1)
 
 
 def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[Document]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
+MTX = (".mtx",)
 
 # Guard against decompression bombs: real data does not compress to 1/200.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
@@ -55,20 +56,21 @@ Labels = list[tuple[str, ...]]
 def is_vectors(path: str) -> bool:
     """Return whether a file has sparse rows, by its suffix before any compression suffix."""
     is_file = isinstance(path, str)  # not a `Table`
-    return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
+    return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
 
 def read_vectors(
     path: str, labels: str | None, columns: int | None = None
 ) -> tuple[csr_matrix, Labels]:
-    """Read a sparse matrix (.npz or .svm) and the labels of its rows, () for none.
+    """Read a sparse matrix (.npz, .mtx or .svm) and the labels of its rows, () for none.
 
     Parameters
     ----------
     path : str
-        svmlight: lines ``label,label feature:value``; or a matrix of scipy's `save_npz`.
+        svmlight: lines ``label,label feature:value``; or a matrix of scipy's `save_npz` or of
+        Matrix Market.
     labels : str, optional
-        For .npz: a file with one line per row, which has the row's labels joined by ``|``.
+        For .npz and .mtx: a file with one line per row, which has the row's labels joined by ``|``.
     columns : int, optional
         Number of columns that an .npz file must have: that of the training data.
 
@@ -79,8 +81,8 @@ def read_vectors(
     FormatError
         The file is corrupt.
     """
-    if path.lower().endswith(NPZ):
-        rows = read_npz(path)
+    if path.lower().endswith(NPZ + MTX):
+        rows = read_npz(path) if path.lower().endswith(NPZ) else read_mtx(path)
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
                 f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,}; "
@@ -88,10 +90,12 @@ def read_vectors(
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
-    if uncompressed_name(path).suffix.lower() in NPZ:
-        raise UsageError(f"{path}: decompress it first; an .npz file is already compressed")
+    if uncompressed_name(path).suffix.lower() in NPZ + MTX:
+        raise UsageError(f"{path}: decompress it first; this format is read uncompressed")
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is for .npz files; {path} contains its own labels")
+        raise UsageError(
+            f"--labels={labels}: is for .npz and .mtx files; {path} contains its own labels"
+        )
     return read_svmlight(path)
 
 
@@ -137,6 +141,35 @@ def read_npz(path: PathLike) -> csr_matrix:
         raise FormatError(
             f"{name}: is not a valid sparse matrix ({reason}); write it again, by scipy's save_npz "
             "or dcme-w2v transform"
+        ) from None
+
+
+def read_mtx(path: PathLike) -> csr_matrix:
+    """Read a Matrix Market file; errors as in `read_npz`."""
+    name = os.fspath(path)
+    from scipy import io
+
+    try:
+        with open_regular(name) as file:
+            head = file.readline(1024).lower().split()
+            size = file.seek(0, os.SEEK_END)
+        with without_warnings():  # scipy may end the process if it reads from an open file
+            if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
+                raise ValueError("its first line is not that of a real matrix")
+            rows, _, entries = io.mminfo(name)[:3]
+            if entries > size:
+                raise ValueError(f"it is too short for {entries:,} entries")
+            _check_size(12 * entries + 8 * rows, name)
+            return checked_rows(csr_matrix(io.mmread(name), dtype=np.float64))
+    except (DcmeError, MemoryError):
+        raise
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # as `read_npz`
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FormatError(
+            f"{name}: is not a valid Matrix Market file ({reason}); write it again, by scipy's "
+            "mmwrite"
         ) from None
 
 
@@ -253,7 +286,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     widths = {
         path: part.shape[1]
         for path, part in zip(paths, parts, strict=True)
-        if path.lower().endswith(NPZ)
+        if path.lower().endswith(NPZ + MTX)
     }
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())

@@ -10,6 +10,7 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.vectors.vectors_io import (
     check_target,
+    metadata_of,
     warn_of_suffix,
 )
 from dcme_w2v.numeric.arrays import F32, I8
@@ -108,7 +109,8 @@ def convert(
         An option does not fit the format of the target, or the paths conflict.
     """
     format = check_target(target, options.format)
-    guard((READS, "IN", source), (WRITES, "OUT", target))
+    more = [(WRITES, "OUT", str(metadata_of(target)))] if format == "tsv" else []
+    guard((READS, "IN", source), (WRITES, "OUT", target), *more)
     warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(

@@ -298,7 +298,7 @@ class ConvertOptions(Checked):
     format: str | None = option(
         None,
         "vector format (default: by suffix .bin or .safetensors, else text)",
-        choices=("text", "binary", "safetensors"),
+        choices=("text", "binary", "safetensors", "tsv"),
     )
     postprocess: str = option(
         "none",
@@ -323,8 +323,9 @@ class ConvertOptions(Checked):
     unit: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "write a folder that both sentence-transformers and model2vec load (requires word counts)",
-        choices=("sentence-transformers", "model2vec"),
+        "a folder for sentence-transformers and model2vec (requires word counts), or tsv: "
+        "numbers and X.metadata.tsv for the Embedding Projector",
+        choices=("sentence-transformers", "model2vec", "tsv"),
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header line, like GloVe files")

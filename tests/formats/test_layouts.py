@@ -112,3 +112,183 @@ def test_kept_columns_keep_their_types(cli, kind):
     cli(f"classify predict m {write('t.jsonl', rows)} --text-column text --keep n -o o.parquet")
     found = parquet.read_table("o.parquet")["n"]
     assert found.type == pa.uint64() and found[-1].as_py() == 2**64 - 1
+
+
+# ---- layouts ----
+
+
+def folder_of(tree):
+    """Write files, given as paths and contents."""
+    for path, content in tree.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(content)
+
+
+FILES = {
+    f"d/{label}/{i}.txt": f"{text} {i}\nmore\tof it\n"
+    for label, text in (("a", "tea leaf"), ("b", "boat sea"))
+    for i in range(5)
+}
+
+
+@pytest.mark.parametrize("more, said", [
+    ({}, None), ({"d/.git/x": "a\tb\n"}, None), ({"d/c/1": "x y\n", "d/c/2": "x\n"}, None),
+    ({"d/readme": "about\n"}, "d/readme is beside the subfolders"),
+    ({"d/a/deep/x": "tea\n"}, "there are folders in d/a"),
+    ({"d/c/1": "x\ty\n"}, "some files have labels in their lines, and others none"),
+    ({"d/c/1": "__label__x y\n"}, "some files have labels in their lines, and others none"),
+    ({"d/ /1": "x\n"}, "its folder's name is no label"),
+])  # fmt: skip
+def test_a_folder_with_a_subfolder_per_class(cli, more, said):
+    folder_of({**FILES, **more})
+    if said:
+        assert said in cli.error(TRAIN.format("d"))
+        return
+    cli("classify train d -o m --threads 1")
+    assert f"d: its {3 if 'd/c/1' in more else 2} subfolders are read as classes" in cli.err
+    cli("classify test m d")
+    assert f"documents\t{10 + 2 * ('d/c/1' in more)}\n" in cli.out
+    assert len(cli("classify predict m d").splitlines()) >= 10
+    assert set(dw.load("m").classes_) == {"a", "b", *(["c"] if "d/c/1" in more else [])}
+
+
+def test_a_folder_whose_lines_have_labels_is_read_by_line(cli):
+    folder_of({"d/x/1.tsv": "a\ttea\nb\tboat\n" * 5, "d/y/2.tsv": "a\tcup\nb\tsea\n" * 5})
+    cli(TRAIN.format("d"))
+    assert set(dw.load("m").classes_) == {"a", "b"} and "subfolders" not in cli.err
+
+
+@pytest.mark.parametrize("kind", ["csv", *TYPED, "txt"])
+def test_folders_of_hive_give_columns(cli, kind):
+    for label in ("a b", "c", "__HIVE_DEFAULT_PARTITION__"):
+        text = "boat" if label == "c" else "tea"
+        folder = Path(f"d/year=1984/label={label.replace(' ', '%20')}")
+        folder.mkdir(parents=True)
+        if kind == "txt":
+            (folder / "1").write_text(f"{text} x\n")
+            continue
+        write(folder / f"part-0.{kind}", [{"text": f"{text} {i}"} for i in range(5)])
+    if kind == "txt":  # without columns, folders are classes
+        assert "there are folders in d/year=1984" in cli.error(TRAIN.format("d"))
+        cli(TRAIN.format("d/year=1984"))
+        assert set(dw.load("m").classes_) >= {"c"}
+        return
+    cli(f"classify train d {COLUMNS} -o m --threads 1")
+    assert set(dw.load("m").classes_) == {"a b", "c"} and "5 without a label" in cli.err
+    cli("classify predict m d --json --text-column text --keep year,label")
+    assert json.loads(cli.out.splitlines()[-1])["label"] == "c"
+    assert json.loads(cli.out.splitlines()[-1])["year"] == "1984"
+    assert len(dw.vocab(dw.Table("d", "text"), min_count=1)) == 7
+
+
+def dataset(folder, numbers, names, in_schema):
+    """Write a folder as datasets does by save_to_disk."""
+    pa = pytest.importorskip("pyarrow")
+    features = {"text": {"dtype": "string", "_type": "Value"},
+                "label": {"names": names, "_type": "ClassLabel"}}  # fmt: skip
+    if isinstance(numbers[0], list):
+        features["label"] = {"feature": features["label"], "_type": "Sequence"}
+    about = {"info": {"features": features}}
+    schema = pa.table({"text": TEXTS, "label": numbers}).schema
+    schema = schema.with_metadata({"huggingface": json.dumps(about)} if in_schema else {})
+    Path(folder).mkdir(parents=True)
+    table = pa.table({"text": TEXTS, "label": numbers}, schema=schema)
+    name = "data-00000-of-00001.arrow"
+    with pa.OSFile(f"{folder}/{name}", "wb") as sink, pa.ipc.new_stream(sink, schema) as out:
+        out.write_table(table)
+    Path(folder, "state.json").write_text(json.dumps({
+        "_data_files": [{"filename": name}], "_fingerprint": "f", "_format_columns": None,
+        "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False, "_split": None,
+    }))  # fmt: skip
+    facts = {"builder_name": "x", "features": features}
+    Path(folder, "dataset_info.json").write_text(json.dumps(facts))
+
+
+@pytest.mark.parametrize("in_schema", [True, False])
+@pytest.mark.parametrize("numbers", [[0, 1], [0, None], [1, -1], [[0, 1], [1]], [0, 2]])
+def test_folders_of_datasets_have_names_of_classes(cli, numbers, in_schema):
+    numbers = [*numbers, 1, 0] * 3 if numbers[0] != [0, 1] else [*numbers, [0], []] * 3
+    dataset("d", numbers, ["tea", "sea"], in_schema)
+    line = f"classify train d {COLUMNS} -o m --threads 1"
+    if 2 in numbers:
+        assert "has the class 2, but only 2 classes have names" in cli.error(f"{line} --quiet")
+        return
+    cli(line)
+    assert set(dw.load("m").classes_) == {"tea", "sea"}
+    assert ("3 without a label" in cli.err) == (None in numbers or -1 in numbers)
+    assert "name the text column of tables by --text-column" in cli.error(TRAIN.format("d"))
+
+
+def test_one_split_of_a_folder_of_datasets_is_named(cli):
+    for split in ("train", "test"):
+        dataset(f"d/{split}", [0, 1] * 6, ["tea", "sea"], True)
+    Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
+    assert "d: has several splits; give one of d/train, d/test" in said
+    cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
+
+
+@pytest.mark.parametrize("layout", ["integer", "real", "pattern", "array", "symmetric"])
+def test_matrix_market(cli, layout):
+    from scipy import io, sparse
+
+    rows = sparse.csr_matrix(
+        [[1, 0, 2], [0, 3, 0], [2, 0, 1]] * (1 if layout == "symmetric" else 4)
+    )
+    given = rows.toarray() if layout == "array" else rows.tocoo()
+    io.mmwrite("x.mtx", given, field=layout if layout in ("integer", "real", "pattern") else None,
+               symmetry="symmetric" if layout == "symmetric" else "general")  # fmt: skip
+    sparse.save_npz("x.npz", (rows > 0) * 1.0 if layout == "pattern" else rows * 1.0)
+    Path("y").write_text("a\nb\na\n" * (rows.shape[0] // 3))
+    found = [
+        (cli(f"{TRAIN.format(path)} --labels y"), cli(f"classify predict m {path}"))
+        for path in ("x.npz", "x.mtx")
+    ]
+    assert found[0] == found[1] and found[0][1].count("\n") == rows.shape[0]
+
+
+@pytest.mark.parametrize("text, said", [
+    ("", "its first line"), ("a b\n", "its first line"),
+    ("%%MatrixMarket vector array real general\n1 1\n", "its first line"),
+    ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n", "its first line"),
+    ("%%MatrixMarket matrix coordinate real general\n9 9 999999999999\n1 1 1\n", "too short"),
+    ("%%MatrixMarket matrix array real general\n999999 999999\n1\n", "too short"),
+    ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n", "is not a valid Matrix"),
+    ("%%MatrixMarket matrix coordinate real general\n2 2 1\n9 1 1\n", "is not a valid Matrix"),
+    ("%%MatrixMarket matrix coordinate real general\n2 9999999999 1\n1 1 1\n", "is not a valid"),
+])  # fmt: skip
+def test_damaged_matrix_market(cli, text, said):
+    Path("x.mtx").write_text(text)
+    Path("y").write_text("a\nb\n")
+    assert said in cli.error(f"{TRAIN.format('x.mtx')} --labels y")
+
+
+def test_addresses_of_files_are_paths(cli, here):
+    Path("a b.tsv").write_text("a\ttea\nb\tboat\n" * 6)
+    address = f"file://{here}/a%20b.tsv"
+    cli(TRAIN.format(address))
+    assert cli(f"classify predict m {address}") == cli("classify predict m", "a b.tsv")
+    cli(f"vocab {address} -o - --min-count 1")
+    assert "tea 6" in cli.out
+    write("t.jsonl", [{"text": "tea"}])
+    assert list(dw.vocab(dw.Table(f"file://localhost{here}/t.jsonl", "text"), min_count=1)) == [
+        "tea"
+    ]
+    assert "is the same file as" in cli.error(f"vocab {address} --output", "a b.tsv")
+    assert "names no file of this machine" in cli.error("vocab file://host/x -o -")
+    assert "there is no such file" in cli.error(f"vocab file://{here}/none -o -")
+
+
+def test_vectors_for_the_embedding_projector(cli):
+    vectors = dw.Vectors(["tea", "ö"], [[1, 0.5], [0, -2]], counts=[5, 3])
+    vectors.save("v.safetensors")
+    cli("convert v.safetensors p.tsv --to tsv")
+    assert Path("p.tsv").read_text() == "1.0\t0.5\n0.0\t-2.0\n"
+    assert Path("p.metadata.tsv").read_text() == "word\tcount\ntea\t5\nö\t3\n"
+    dw.Vectors(["tea", "ö"], [[1, 0.5], [0, -2]]).save("w.txt")
+    cli("convert w.txt q.tsv --to tsv")
+    assert Path("q.metadata.tsv").read_text() == "tea\nö\n"
+    assert "two files; name a file" in cli.error("convert v.safetensors - --to tsv")
+    Path("r.metadata.tsv").write_text("2 1\na 1\nb 2\n")
+    assert "is the same file as" in cli.error("convert r.metadata.tsv r.tsv --to tsv")
+    assert cli.rows("neighbors v.safetensors TEA --ignore-case")[0][0] == "tea"

@@ -125,6 +125,26 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
                 file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
 
 
+def metadata_of(path: PathLike) -> Path:
+    """Return the file beside numbers for the Embedding Projector that has their words."""
+    return Path(uncompressed_name(path)).with_suffix(".metadata.tsv")
+
+
+def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
+    """Write rows of numbers separated by tabs, and beside them the words, and counts if known."""
+    words, counts = tables.words, tables.counts
+    if is_stream(path):
+        raise UsageError(f"{os.fspath(path)}: tsv is two files; name a file")
+    with atomic_write(path) as file, atomic_write(metadata_of(path)) as names:
+        names.write(b"" if counts is None else b"word\tcount\n")
+        for first, block in blocks_of(tables.vectors):
+            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
+            for number, row in enumerate(rows.split(b"\n")[:-1], first):
+                word = words.raw(number)
+                file.write(row[len(word) + 1 :].replace(b" ", b"\t") + b"\n")
+                names.write(word + (b"" if counts is None else b"\t%d" % counts[number]) + b"\n")
+
+
 def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
     """Write the columns word, count (if known) and vector (a list of fixed length)."""
     pyarrow = import_optional("pyarrow", f" to write {path}")
@@ -165,6 +185,7 @@ FORMATS = {
     "fasttext": Format("", write_fasttext),
     "parquet": Format(".parquet", _write_parquet, record_beside=False),  # for vector databases
     "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),  # load them
+    "tsv": Format("", _write_projector, record_beside=False),  # for the Embedding Projector
 }
 READ = ("text", "binary", "safetensors", "fasttext")
 
