@@ -176,7 +176,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         lower, if held-out rows are predicted better.
     tuned_ : dict
         Of `fit` with `tune`: the parameters that were chosen.
-    epochs_ : list of dict
+    epochs_ : tuple of dict
         Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
     Notes

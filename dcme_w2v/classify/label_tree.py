@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class Tree:
         arrays = {name: self.arrays[name] for name in ARRAYS if name != "labels"}
         made = core.LabelTree(**arrays, bias_feature=self.features, bias=self.bias)
         object.__setattr__(self, "core", made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self.arrays), self.features, self.bias)
 
     def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
         """Return the most probable labels (-1: none) and their log-probabilities."""

@@ -25,6 +25,7 @@ from dcme_w2v.formats.artifact import (
 from dcme_w2v.formats.texts import Text, as_texts
 from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, F64, Array
+from dcme_w2v.numeric.sealed import Sealed
 from dcme_w2v.numeric.shown import Rows, Shown
 from dcme_w2v.numeric.sparse_rows import CompressedRows, check_rows, ones, truncate_columns
 from dcme_w2v.platform import PathLike
@@ -83,13 +84,13 @@ class Explanation(Rows[tuple[str, float]]):
         self.label, self.against, self.rest = label, against, rest
 
 
-@dataclass(repr=False)
-class Predictor(Shown, ABC):
+@dataclass(frozen=True, repr=False)
+class Predictor(Sealed, Shown, ABC):
     """A model that predicts classes, with the methods that all such models share.
 
     Attributes
     ----------
-    classes : list of str
+    classes : sequence of str
         Names of the classes.
     text : TextFeatures or None
         The features of text; None for a model of vectors.
@@ -107,7 +108,7 @@ class Predictor(Shown, ABC):
         What labels are in Python: "text", "integer" or "boolean".
     """
 
-    classes: list[str]
+    classes: Sequence[str]
     text: TextFeatures | None
     options: Any
     multilabel: bool = False
@@ -434,7 +435,7 @@ def load_classifier(path: PathLike) -> Predictor:
     return found
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True, repr=False)
 class Classifier(Predictor):
     """A classifier with the features of its input; see `Predictor`.
 

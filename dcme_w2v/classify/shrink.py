@@ -19,6 +19,7 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
+from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, CompressedRows, fit_columns
 from dcme_w2v.platform import PathLike
 
@@ -237,7 +238,7 @@ def squares_of(model: Classifier) -> F64:
     return np.ones(count) if model.text.names is None else 1.0 / (1 + np.arange(count))
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True, repr=False)
 class ShrunkModel(Classifier):
     """A classifier with quantized weights for some of the features.
 
@@ -271,8 +272,8 @@ class ShrunkModel(Classifier):
         """Restore the weights when they are first used."""
         if name != "weights":
             raise AttributeError(name)
-        self.weights = self._weights_of(slice(None))
-        return self.weights
+        found = vars(self)["weights"] = sealed(self._weights_of(slice(None)))
+        return found
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
@@ -393,7 +394,7 @@ class ShrunkModel(Classifier):
 
 
 def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
-    return ShrunkModel.restored(Model(Path("a pickle"), json.loads(description), arrays))
+    return sealed(ShrunkModel.restored(Model(Path("a pickle"), json.loads(description), arrays)))
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:

@@ -150,8 +150,7 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
     shrunk = ranking.shrunk(MAX_LEVELS, count)
     del ranking  # frees its memory
     small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
-    small.record = {**model.record, **small.record}
-    return small
+    return replace(small, record={**model.record, **small.record})
 
 
 def within(

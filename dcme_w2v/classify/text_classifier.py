@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         job = TrainJob(docs, output="", tune=tune, class_weight=weight)
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
         model = train(job, *parts, progress=self._progress)
-        model.label_kind = kind
-        self._take(model)
+        self._take(replace(model, label_kind=kind))
         return self
 
     def predict_log_proba(self, X: Iterable[Document]) -> F64:

@@ -106,13 +106,13 @@ def fit_files(
             classes, text, options, read.multilabel, record=found.record, weights=found.weights,
             evidence=found.evidence,
         )  # fmt: skip
-        model.record |= {
+        model.record.update({
             "final": found.final,
             "labelled_documents": len(read.labels),
             "unlabelled_documents": len(data.unlabeled),
             COLUMNS: read.columns,
             "labels": read.counts,
-        }
+        })  # fmt: skip
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model ({found.final}): {job.output}")
         return model

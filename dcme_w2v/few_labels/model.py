@@ -25,7 +25,7 @@ KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True, repr=False)
 class FusedModel(Classifier):
     """A classifier that was also trained on unlabeled documents.
 

@@ -32,6 +32,7 @@ from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, 
 from dcme_w2v.files.opening import open_regular, parsed_json
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.platform import PathLike
 
 from .npy import contents
@@ -364,7 +365,7 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
     if kind not in kinds:
         raise _of_another_kind(path, kind, kinds)
     module, _, name = LOADERS[kind].partition(":")
-    return getattr(importlib.import_module(module), name).load(path)
+    return sealed(getattr(importlib.import_module(module), name).load(path))
 
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:

@@ -7,6 +7,7 @@ import operator
 import os
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -19,6 +20,7 @@ from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.numeric.arrays import I64, U8, Immutable, read_only
 from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.numeric.sealed import Sealed, sealed
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
@@ -39,7 +41,7 @@ def check_lengths(words: Words, where: str) -> None:
         )
 
 
-class Words(Immutable, Sequence[str]):
+class Words(Sealed, Immutable, Sequence[str]):
     """A sequence of distinct words with lookup by word.
 
     A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
@@ -163,17 +165,16 @@ class Vocabulary(Words):
         distinct; `save` does not check it again.
     counts : ndarray of int64, shape (n,)
         Count of each word, in descending order.
-
-    Attributes
-    ----------
-    figures : dict
+    figures : mapping
         Statistics from counting the words; see `dcme_w2v.vocab`.
     """
 
-    def __init__(self, text: U8, offsets: I64, counts: I64) -> None:
+    def __init__(
+        self, text: U8, offsets: I64, counts: I64, figures: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         super().__init__(text, offsets)
         self.counts: I64 = read_only(counts)
-        self.figures: dict[str, Any] = {}
+        self.figures: dict[str, Any] = sealed(dict(figures))
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int]) -> Vocabulary:

@@ -80,9 +80,10 @@ def fit_files(
         check_held_out(HoldoutOptions(job.holdout), read, classes)
         for one in wanted:
             resolved(one, len(classes), *read.matrix.shape)
-        models = [_fitted(one, read, classes, reporter) for one in wanted]
+        chose = ["the number of latent classes"] if job.choose else []
+        models = [_fitted(one, read, classes, chose, reporter) for one in wanted]
         best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
-        best.record |= {
+        best.record.update({
             "tried": [
                 {"latent": one.latent, **one.record["heldout"]}
                 for one in models
@@ -93,7 +94,7 @@ def fit_files(
             "labels": read.counts if classes else {},
             "read_seconds": round(read_seconds, 3),
             "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
-        }
+        })  # fmt: skip
         reporter.message(_fit_line(best))
         write_with_fallback([Result(job.output, "model", best.save)])
         reporter.message(f"model: {job.output}")
@@ -101,18 +102,21 @@ def fit_files(
 
 
 def _fitted(
-    options: LatentOptions, read: Dataset, classes: list[str], reporter: Reporter
+    options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with some options; its record has the held-out measures."""
+    """Fit a model with some options; its record has the held-out measures.
+
+    `chose` names what the held-out documents choose.
+    """
     from .fit import learn
 
     labels = read.data.labels if classes else None
     multilabel = bool(classes) and read.multilabel
     model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
-    model.record |= {COLUMNS: read.columns, "heldout": {}}
+    model.record.update({COLUMNS: read.columns, "heldout": {}})
     if read.holdout is not None:
         found = model.record["heldout"] = measured(model, read.holdout)
-        line = held_out_line(found, len(read.holdout.labels))
+        line = held_out_line(found, len(read.holdout.labels), chose)
         reporter.message(f"{model.latent:,} latent classes, {line}")
     return model
 

@@ -31,7 +31,7 @@ MIN_ALPHA = 1e-300  # minimum of alpha; lower values are raised to it
 _SUM = 1e-3  # tolerance for the row sums of alpha
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True, repr=False)
 class LatentClassifier(Predictor):
     """A classifier with latent classes z: p(y | x) = sum_k p(z = k | x) alpha_ky.
 

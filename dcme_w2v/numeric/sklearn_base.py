@@ -19,6 +19,7 @@ from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.hints import option_hint
 
 from .arrays import F64, Array, Bools
+from .sealed import seal
 from .sparse_rows import check_rows
 
 try:
@@ -54,6 +55,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
         return self._learned in vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        seal(self, _is_learned)
 
 
 class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
@@ -149,6 +154,10 @@ def parameters(
     return decorate
 
 
+def _is_learned(attribute: str) -> bool:
+    return attribute.startswith("_") or attribute.endswith("_")
+
+
 def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
     """Make a method thread-safe: it works on a copy of the attributes."""
 
@@ -163,6 +172,7 @@ def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
                 self.__dict__, error.partial = vars(own), self  # type: ignore[attr-defined]
             raise
         if fits:
+            seal(own, _is_learned)
             self.__dict__ = vars(own)
         return self if found is own else found
 

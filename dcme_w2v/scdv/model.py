@@ -28,6 +28,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.sealed import Sealed
 from dcme_w2v.numeric.shown import Shown
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.platform import PathLike
@@ -65,7 +66,7 @@ _MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
 
 
 @dataclass(frozen=True, repr=False)
-class DocumentModel(Shown):
+class DocumentModel(Sealed, Shown):
     """A fitted model of document vectors.
 
     Attributes

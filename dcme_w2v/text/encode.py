@@ -365,5 +365,4 @@ def vocab(
                 )
         found = counted.vocabulary
         figures = {name: value for name, value in vars(counted).items() if name != "vocabulary"}
-    found.figures.update(figures, kept=len(found))
-    return found
+    return Vocabulary(found.text, found.offsets, found.counts, {**figures, "kept": len(found)})

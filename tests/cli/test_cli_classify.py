@@ -430,18 +430,6 @@ def test_predicted_labels_always_have_the_most_probable_one(cli, more):
     assert {frozenset(row[::2]) for row in found} == {frozenset("ab"), frozenset("c")}
 
 
-@pytest.mark.parametrize("more, chose", [
-    ("", ""), (" --patience 2", ", which chose the epoch"),
-    (" --max-bytes 9000", ", which chose the size of levels"),
-])  # fmt: skip
-def test_held_out_documents_say_what_they_chose(cli, more, chose):
-    write(lines())
-    found = cli.json(f"{TRAIN} --holdout 0.25{more}")["heldout"]
-    [line] = [line for line in cli.err.splitlines() if line.startswith("held-out: ")]
-    assert line.startswith(f"held-out: accuracy {found['accuracy']:.4f}, ")
-    assert line.endswith(f" documents{chose})")
-
-
 @pytest.mark.parametrize("content, classes", [
     ("a | b\tx\n b\ty\n", ["a", "b"]), ("sport \tx\nnews\ty\nsport\tz\n", ["news", "sport"]),
 ])  # fmt: skip

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, I64, Immutable, read_only
+from dcme_w2v.numeric.sealed import sealed
 
 from ..vocabulary import Words
 from .subwords import Subwords
@@ -52,7 +53,7 @@ class WordTables(Immutable):
         self.context: Any = context  # of the same class
         sides = [read_only(rows, np.float32) for rows in neighbors or ()]
         self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None
-        self.manifest = None if manifest is None else dict(manifest)
+        self.manifest = None if manifest is None else sealed(dict(manifest))
         self.subwords = subwords and subwords.frozen()
         self._check()
 
