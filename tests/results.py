@@ -6,17 +6,21 @@ Sizes are such that BLAS would share each kind of product among its threads.
 import hashlib
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 import dcme_w2v as dw
+from dcme_w2v.classify.calibration import likeliest_factors
+from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.words.convert import reduced
+from dcme_w2v.words.heldout import dual_bounds
 
 random = np.random.default_rng(7)
 LABELS = np.arange(1200) % 4
@@ -64,6 +68,51 @@ def of_words(_):
     return [reduced(VECTORS.vectors, 20)[0], str(found)]
 
 
+def trained(_):
+    """Word vectors with clusters, their held-out text, and what they predict."""
+    log = Path("log")
+    common = {"dim": 64, "threads": 1, "epochs": 1, "min_count": 1, "progress": False}
+    sentences = [text.split() for text in TEXTS]
+    v = dw.train(sentences, holdout=0.3, clusters=8, objective="dcme", log_json=log, **common)
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    scored = [{name: one[name] for name in one if name in HELD} for one in told]
+    return [json.dumps(scored), str(dw.eval_likelihood(v, sentences)),
+            str(dw.predict_word(v, [*TEXTS[0].split()[:3], "_"], topn=20))]  # fmt: skip
+
+
+HELD = ("heldout_log_probability", "heldout_surrogate", "heldout_gap")
+
+
+def queries(_):
+    """Answers of word vectors and of an index."""
+    rows = zip(*[iter(WORDS[:400])] * 4, strict=True)
+    Path("analogies").write_text(": all\n" + "".join(f"{' '.join(row)}\n" for row in rows))
+    found = [dw.eval_analogies(VECTORS, "analogies", method=one) for one in ("3cosadd", "3cosmul")]
+    index = dw.Search(vectors=VECTORS).fit(TEXTS)
+    far = VECTORS.doesnt_match(WORDS[:300])
+    return [str(found), str(far), str(index.search([" ".join(TEXTS[:20])], 20))]
+
+
+def page(_):
+    """A page for a browser."""
+    dw.explore(VECTORS, "page.html", method="pca")
+    return [Path("page.html").read_text(encoding="utf-8")]
+
+
+def many(threads):
+    """A step of training on many rows with weights, measures of them, and bounds of many words."""
+    X, y = np.tile(ROWS[:, :8], (30, 1)), np.tile(LABELS, 30)
+    weights = 1 + random.random(len(y))
+    model = dw.MaxentClassifier(threads=threads).partial_fit(X, y, range(4), weights)
+    measures = Measures(4, False)
+    measures.add(model.predict_log_proba(X), y[:, None].tolist(), weights.astype(np.float32))
+    factors = likeliest_factors([model.decision_function(X)], y[:, None].tolist(), weights)
+    # BLAS divides a long sum where the result is small.
+    centers, output = (random.random(shape, np.float32) for shape in ((8, 30_000), (30_000, 100)))
+    bounds, _ = dual_bounds(ROWS[:, :100], output, centers, output[:, 0])
+    return [model.coef_, str(measures.result()), *factors, bounds]
+
+
 RESULTS = {
     "latent classes": lambda threads: latent(threads, LABELS, latent=40),
     "clusters": lambda threads: latent(threads, None, latent=20, l2=1e-4),
@@ -79,6 +128,10 @@ RESULTS = {
     "classifiers": small,
     "few labels": fused,
     "words": of_words,
+    "trained words": trained,
+    "queries": queries,
+    "page": page,
+    "many rows": many,
     "sentences of several threads": lambda threads: [
         *ordered_map(lambda _: sentences(1, "usif"), range(3), threads)
     ],

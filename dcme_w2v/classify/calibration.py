@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
@@ -188,6 +189,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     return Calibration("normalized", (math.exp(found[0]),), float(found[1]))
 
 
+@one_blas_thread()
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:

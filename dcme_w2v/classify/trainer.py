@@ -354,7 +354,7 @@ def length_and_steps(
         return float(median), (most / np.maximum(found, most)).astype(np.float32)
     if sample_weight is None:
         return float(squares.sum()) / max(1, len(lengths)), None
-    return float(np.dot(found, counts) / counts.sum()), None
+    return float((found * counts).sum() / counts.sum()), None
 
 
 def core_values(options: ClassifyOptions) -> dict[str, Any]:

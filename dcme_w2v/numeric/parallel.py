@@ -89,7 +89,7 @@ class _Blas:
 _BLAS = _Blas()
 
 
-def one_blas_thread() -> contextlib.AbstractContextManager[None]:
+def one_blas_thread() -> "contextlib._GeneratorContextManager[None]":
     """Return a context manager or decorator that limits BLAS to one thread.
 
     The threads of BLAS synchronize at every product, which takes longer than the products if

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .language_model import LanguageModel, biases_of
 from .likelihood import figures_of, pieces
@@ -39,6 +40,7 @@ def _entropy(shares: F64) -> float:
     return float(-(some * np.log(some)).sum())
 
 
+@one_blas_thread()
 def dual_bounds(
     h: F32,
     output: F32,
