@@ -371,7 +371,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
         problem = Problem(data, count, options, several).with_none()
         options, data = problem.options({}), problem.data
-        start = None if first else resized(self._linear(), problem.classes)
+        start = None if first else resized(self._linear().copy(), problem.classes)
         training = ClassifierTrainer(
             data.matrix, *data.instances(), problem.classes,
             replace(options, min_lr=options.lr), start, data.instance_weights(),

@@ -17,7 +17,7 @@ import numpy as np
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
 from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, CompressedRows, fit_columns
@@ -272,27 +272,31 @@ class ShrunkModel(Classifier):
         """Restore the weights when they are first used."""
         if name != "weights":
             raise AttributeError(name)
-        found = vars(self)["weights"] = sealed(self._weights_of(slice(None)))
+        found = self._empty()
+        self.shrunk.fill(found, np.arange(found.features))
+        vars(self)["weights"] = sealed(found)
         return found
+
+    def _empty(self) -> Weights:
+        features, classes = self.shrunk.evidence.levels.shape
+        return Weights(features, classes, BIAS)
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
         """The linear model, and which of its rows are filled in; the others use no memory."""
-        features, classes = self.shrunk.evidence.levels.shape
-        return Weights(features, classes, BIAS), np.zeros(features, dtype=bool)
+        weights = self._empty()
+        return weights, np.zeros(weights.features, dtype=bool)
 
-    def _weights_of(self, features: I32 | slice) -> Weights:
-        """Return the linear model with at least the rows of some features filled in."""
+    def scorer_of(self, rows: csr_matrix) -> Weights:
+        """Return a scorer with at least the rows of the features that occur."""
+        if "weights" in vars(self):
+            return self.weights
         weights, filled = self._filled
         needed = np.zeros_like(filled)
-        needed[features] = True
+        needed[rows.indices] = True
         self.shrunk.fill(weights, np.flatnonzero(needed & ~filled))
         filled |= needed
         return weights
-
-    def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return a scorer with the rows of the features that occur."""
-        return self._weights_of(rows.indices)
 
     @property
     def evidence(self) -> Evidence:

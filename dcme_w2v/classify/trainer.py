@@ -189,6 +189,12 @@ class Weights(Scorer):
             self.table[begin : begin + step, : self.classes] = block
             drop_pages(weights)
 
+    def copy(self) -> "Weights":
+        """Return weights of their own memory."""
+        found = Weights(self.features, self.classes, self.bias, self.order)
+        found.table[:], found.offset[:] = self.table, self.offset
+        return found
+
     def scale(self, factor: float) -> None:
         """Multiply all scores by a factor."""
         self.table *= np.float32(factor)

@@ -155,7 +155,9 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    return attribute.startswith("_") or attribute.endswith("_")
+    """Return whether `fit` set an attribute; scikit-learn's own are private, too."""
+    is_named = attribute.startswith("_") or attribute.endswith("_")
+    return is_named and "sklearn" not in attribute
 
 
 def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:

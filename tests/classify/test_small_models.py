@@ -146,6 +146,7 @@ def test_rows_are_scored_alike_before_and_after_all_weights_are_made(texts):
 def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
     """Weights are read in blocks and screened by bins of their impact; ties go to the first."""
     model = load_classifier("text")
+    model.weights.table.flags.writeable = True
     model.weights.table[:] = np.round(model.weights.table, 1)
     squares = squares_of(model)
     table = model.weights.get()[:-1].astype(float)

@@ -163,3 +163,13 @@ def test_attributes_of_models_cannot_be_assigned(kind):
     for name in ("classes", "weights", "threshold"):
         with pytest.raises(AttributeError, match="cannot assign"):
             setattr(model, name, None)
+
+
+@pytest.mark.parametrize("first", [slice(0, 30), slice(None)])
+def test_partial_fit_changes_no_copy(first):
+    model = dw.MaxentClassifier(solver="sgd").fit(ROWS, LABELS)
+    other = copy.copy(model)
+    before = other.predict_proba(ROWS)
+    model.partial_fit(ROWS[first], LABELS[first][::-1])
+    assert not np.array_equal(model.predict_proba(ROWS), before)
+    assert np.array_equal(other.predict_proba(ROWS), before)
