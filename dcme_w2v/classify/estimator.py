@@ -176,7 +176,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         lower, if held-out rows are predicted better.
     tuned_ : dict
         Of `fit` with `tune`: the parameters that were chosen.
-    epochs_ : tuple of dict
+    epochs_ : list of dict
         Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
     Notes

@@ -90,7 +90,7 @@ class Predictor(Sealed, Shown, ABC):
 
     Attributes
     ----------
-    classes : sequence of str
+    classes : list of str
         Names of the classes.
     text : TextFeatures or None
         The features of text; None for a model of vectors.
@@ -108,7 +108,7 @@ class Predictor(Sealed, Shown, ABC):
         What labels are in Python: "text", "integer" or "boolean".
     """
 
-    classes: Sequence[str]
+    classes: list[str]
     text: TextFeatures | None
     options: Any
     multilabel: bool = False

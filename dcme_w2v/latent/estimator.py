@@ -52,7 +52,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         p(label | latent class); the identity where the latent classes are the classes.
     cost_ : float
         The cost (2) of the paper at the end.
-    costs_ : tuple of float
+    costs_ : list of float
         After each iteration of EM, from the start that was kept.
     n_iter_ : int
         Number of iterations of EM.
@@ -111,7 +111,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
             self._model = learn(rows, given, names, options, reporter)
         if y is None:
             self.classes_ = np.arange(self._model.latent)
-        self.costs_: tuple[float, ...] = tuple(self._model.record["costs"])
+        self.costs_: list[float] = self._model.record["costs"]
         self.cost_, self.n_iter_ = self.costs_[-1], len(self.costs_)
         self.labels_ = self._latent(matrix).argmax(axis=1)
         return self

@@ -10,17 +10,29 @@ import numpy as np
 _OWN = ("dcme_w2v.", "scipy.sparse.")  # modules of the classes whose attributes are sealed
 
 
-class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed; it is copied, pickled and written as JSON like any other."""
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    kind = type(self).__bases__[0].__name__
+    raise TypeError(f"this {kind} is read-only; change a copy: {kind}(...)")
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this dict is read-only; change a copy: dict(...)")
+
+class ReadOnlyDict(dict[str, Any]):
+    """A dict that cannot be changed; it is compared, copied and written as JSON like any other."""
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)
+
+
+class ReadOnlyList(list[Any]):
+    """A list that cannot be changed; it is compared, copied and written as JSON like any other."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (list(self),)
 
 
 class Sealed:
@@ -39,14 +51,16 @@ def is_public(name: str) -> bool:
 def sealed(value: Any) -> Any:
     """Return a value that can no longer be changed in place.
 
-    Arrays become read-only in place, also those in objects of this package; lists are replaced by
-    tuples and dicts by `ReadOnlyDict`.
+    Arrays become read-only in place, also those in objects of this package; dicts and lists are
+    replaced.
     """
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, dict):
         return ReadOnlyDict({key: sealed(part) for key, part in value.items()})
-    elif type(value) in (list, tuple):
+    elif isinstance(value, list):
+        return ReadOnlyList(map(sealed, value))
+    elif type(value) is tuple:
         return tuple(map(sealed, value))
     elif type(value).__module__.startswith(_OWN):
         seal(value)
