@@ -102,6 +102,8 @@ def plain(value):
     """Return a value that can be compared; the numbers of an array."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
     value = value.toarray() if issparse(value) else value
     return value.tolist() if isinstance(value, np.ndarray) else value
 
@@ -141,7 +143,7 @@ def test_what_users_get_cannot_change_what_was_learned(kind, how):
     for path, value in list(values_of(found)):
         if not path or path[0] in given:
             continue
-        before = copy.deepcopy(value) if isinstance(value, (*CHANGES,)) else None
+        before = plain(value)
         for change in next((CHANGES[type] for type in CHANGES if isinstance(value, type)), ()):
             count += 1
             with contextlib.suppress(ValueError, TypeError):
@@ -149,7 +151,7 @@ def test_what_users_get_cannot_change_what_was_learned(kind, how):
             again = found
             for name in path:
                 again = again[name] if isinstance(again, dict) else getattr(again, name)
-            assert plain(again) == plain(before), path
+            assert plain(again) == before, path
     assert count or asked in ("search", "rows of texts")
     assert plain(answer(found)) == plain(wanted)
     assert ROWS.flags.writeable and SPARSE.data.flags.writeable
