@@ -23,6 +23,8 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 from .metrics import check_scores, log_softmax, relevance
 
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a slope or factor, and of a constant
+NOISES = (-9.0, 2.0)  # range of the logarithmic odds of noise
+START = (0.0, 0.0, -3.0)  # logarithm of the factor, constant, logarithmic odds of noise
 PRECISION = 1e-5  # precision of the log-likelihood and its derivatives
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)  # the margin of the hinge loss is 4
 BINS, FARTHEST = 64, 64.0  # bins per unit of score; scores beyond FARTHEST count as FARTHEST
@@ -42,11 +44,14 @@ class Calibration:
         The slope of the logarithmic odds by the score: one, or one for each piece between `KNOTS`.
     constant : float
         The logarithmic odds at the score 0.
+    noise : float
+        Of "normalized", the share of documents whose label says nothing: any class is as probable.
     """
 
     kind: str = "softmax"
     slopes: tuple[float, ...] = (1.0,)
     constant: float = 0.0
+    noise: float = 0.0
 
     @classmethod
     def fit(
@@ -82,7 +87,12 @@ class Calibration:
         if self.kind == "normalized":
             scores = scores - scores.mean(axis=1, keepdims=True)
         found: F64 = -np.logaddexp(0.0, -self._odds(scores))
-        return log_softmax(found) if self.kind == "normalized" else found
+        if self.kind == "normalized":
+            found = log_softmax(found)
+        if self.noise:
+            uniform = math.log(self.noise / scores.shape[1])
+            found = np.logaddexp(found + math.log1p(-self.noise), uniform)
+        return found
 
     def _odds(self, scores: F64) -> F64:
         if len(self.slopes) == 1:
@@ -94,7 +104,7 @@ class Calibration:
 
     def stored(self) -> list[Any]:
         """Return the kind and the parameters, as model files store them."""
-        return [self.kind, self.constant, *self.slopes]
+        return [self.kind, self.constant, *self.slopes, *([self.noise] if self.noise else [])]
 
     @classmethod
     def restored(cls, stored: Any) -> Calibration:
@@ -102,11 +112,14 @@ class Calibration:
         kind, *rest = stored if isinstance(stored, list) and stored else [""]
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+        noise = numbers.pop() if kind == "normalized" and len(numbers) == 3 and is_sound else 0.0
         if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
             raise ValueError("must be a kind of calibration followed by its numbers")
         if min(numbers[1:]) <= 0:
             raise ValueError("has a slope that is not above 0")
-        return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]))
+        if not 0 <= noise < 1:
+            raise ValueError("has a share of noise that is not from 0 to 1")
+        return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 
 def _steps(slopes: Sequence[float]) -> F64:
@@ -162,10 +175,11 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
 
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit a and b to documents that have one label each.
+    """Fit a, b and the share of noise to documents that have one label each.
 
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
-    part in n + 1 has the uniform distribution; see `likeliest_factors`.
+    part in n + 1 has the uniform distribution; see `likeliest_factors`. Without a share of noise,
+    wrong labels in the training documents would make all probabilities too even.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -177,16 +191,21 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     centered = scores - scores.mean(axis=1, keepdims=True)
 
     def loss(at: F64) -> tuple[float, F64]:
-        a, b = math.exp(at[0]), at[1]
-        log_p = Calibration("normalized", (a,), b).apply(scores)
+        a, b, noise = math.exp(at[0]), at[1], float(expit(at[2]))
+        clean = np.exp(Calibration("normalized", (a,), b).apply(scores))
+        p = (1 - noise) * clean + noise / classes
+        of_clean = wanted * (1 - noise) * clean / p  # the part that is not noise
         # the derivative of log sigma(x) is sigma(-x)
-        slopes = (own[:, None] * np.exp(log_p) - wanted) * expit(-(a * centered + b))
-        gradient = np.array([a * np.vdot(slopes, centered), slopes.sum()])
-        return -float(np.vdot(wanted, log_p)), gradient
+        slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
+        slopes *= expit(-(a * centered + b))
+        gradient = np.array([
+            a * np.vdot(slopes, centered), slopes.sum(), noise * wanted.sum() - (wanted - of_clean).sum()
+        ])  # fmt: skip
+        return -float(np.vdot(wanted, np.log(p))), gradient
 
-    bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES]
-    found = minimize(loss, np.zeros(2), jac=True, tol=PRECISION, bounds=bounds).x
-    return Calibration("normalized", (math.exp(found[0]),), float(found[1]))
+    bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES, NOISES]
+    found = minimize(loss, START, jac=True, tol=PRECISION, bounds=bounds).x
+    return Calibration("normalized", (math.exp(found[0]),), float(found[1]), float(expit(found[2])))
 
 
 @one_blas_thread()
