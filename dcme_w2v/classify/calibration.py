@@ -198,9 +198,8 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         # the derivative of log sigma(x) is sigma(-x)
         slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
         slopes *= expit(-(a * centered + b))
-        gradient = np.array([
-            a * np.vdot(slopes, centered), slopes.sum(), noise * wanted.sum() - (wanted - of_clean).sum()
-        ])  # fmt: skip
+        rest = of_clean.sum() - (1 - noise)
+        gradient = np.array([a * np.vdot(slopes, centered), slopes.sum(), rest])
         return -float(np.vdot(wanted, np.log(p))), gradient
 
     bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES, NOISES]

@@ -15,6 +15,7 @@ from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
 from dcme_w2v.formats.texts import Tokenized, as_texts
 from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     check_all_labeled,
@@ -210,7 +211,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
 
     def _take(self, model: Predictor) -> None:
         """Store the fitted model and its attributes."""
-        self.model_, self.classes_ = model, model.classes_
+        self.model_, self.classes_ = model, sealed(model.classes_)
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())

@@ -119,18 +119,22 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     assert not _best_offsets(fair, labels, counts).any()
 
 
-def test_one_label_has_the_likeliest_logistic_function_of_scores():
+@pytest.mark.parametrize("noise", [0.0, 0.25])
+def test_one_label_has_the_likeliest_logistic_function_of_scores(noise):
+    """A share of the labels is wrong: any class is as probable."""
     random = np.random.default_rng(0)
     scores = 2 * random.normal(size=(4000, 6)) + random.normal(size=(4000, 1))
-    log_p = Calibration("normalized", (1.4,), 1.0).apply(scores)
+    log_p = Calibration("normalized", (1.4,), 1.0, noise).apply(scores)
     labels = [[int(one)] for one in (log_p + random.gumbel(size=log_p.shape)).argmax(axis=1)]
     by = Calibration.fit("normalized", scores, labels, np.ones(4000))
-    assert (*by.slopes, by.constant) == pytest.approx((1.4, 1.0), abs=0.15)
+    assert Calibration.restored(by.stored()) == by
+    assert by.noise == pytest.approx(noise, abs=0.04)
+    assert (*by.slopes, by.constant) == pytest.approx((1.4, 1.0), abs=0.15 + noise)
     found, wanted = by.apply(scores), np.ravel(labels)
     assert np.exp(found).sum(axis=1) == pytest.approx(1)
     assert (found.argmax(axis=1) == scores.argmax(axis=1)).all()
     _, by_factor = likeliest_factors([scores], labels)  # 0.04 lower
-    assert found[np.arange(4000), wanted].mean() > by_factor + 0.02
+    assert found[np.arange(4000), wanted].mean() > by_factor + (0 if noise else 0.02)
     shifted = by.apply(scores + 3)
     assert shifted == pytest.approx(found)
 

@@ -492,7 +492,7 @@ def test_probabilities_agree_with_what_is_observed(cli, several):
         write("".join(f"{a}\t{b}\n" for a, b in zip(names, texts, strict=True)), path)
     cli(f"{TRAIN} --quiet")
     found = cli.json("classify test m t.tsv --calibration")
-    assert found["expected_calibration_error"] < (0.04 if several else 0.07)
+    assert found["expected_calibration_error"] < 0.04
     rows = found["calibration"]
     error = sum(abs(row["predicted"] - row["observed"]) * row["count"] for row in rows)
     counted = sum(row["count"] for row in rows)
@@ -501,7 +501,8 @@ def test_probabilities_agree_with_what_is_observed(cli, several):
     assert all(row["from"] <= row["predicted"] <= row["to"] for row in rows)
     Path("c.json").write_text(json.dumps(found))
     table = cli.rows("classify test m t.tsv --calibration")
-    assert table[-1][0] == "0.9 to 1.0" and ["probability", "mean", "observed", "number"] in table
+    last = "0.9 to 1.0" if several else "0.8 to 0.9"  # 83 % of the labels can be known
+    assert table[-1][0] == last and ["probability", "mean", "observed", "number"] in table
     pytest.importorskip("matplotlib")
     cli("plot c.json c.json --output c.svg")
     assert "share that is correct" in Path("c.svg").read_text()
