@@ -78,22 +78,6 @@ def pytest_sessionfinish(session):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-# Files of tests of minutes: processes, searches of settings, references in Python.
-LONG = {
-    "choose", "classify_loss", "classify_pairs", "classify_subwords", "cluster_classify",
-    "cluster_faults", "cluster_train", "docs", "examples", "explore", "fallback", "few_labels",
-    "fuzz_files", "label_tree", "objectives", "packages", "paths", "paths_special", "platform",
-    "quality", "sklearn", "small_models", "streams", "subwords",
-}  # fmt: skip
-
-
-def pytest_collection_modifyitems(items):
-    """Mark the tests that `make test` leaves out."""
-    for item in items:
-        if item.path.stem.removeprefix("test_") in LONG:
-            item.add_marker("long")
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """End a test that hangs, and show where; end the process if it does not answer."""

@@ -211,6 +211,7 @@ def test_tune_searches_what_is_not_given(cli):
     assert arrays_in("m") == arrays_in("again")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", ["--hashing 512", "--solver lbfgs", "--holdout 0.1"])
 def test_a_tuned_model_predicts(cli, more):
     Path("d.tsv").write_text(text_of(labelled()))
@@ -318,6 +319,7 @@ def test_a_trial_that_diverges_does_not_win():
 # ---- in Python ----
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong, lower, upper", [(0, 0, 1e-3), (0.5, 1e-3, 1)])
 def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
     """With wrong labels it is strong; without it, L-BFGS would learn them by heart."""

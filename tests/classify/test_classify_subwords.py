@@ -114,6 +114,7 @@ def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch)
     assert described("m")["features"]["subwords"] == "1-4"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [
     "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
     "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",
@@ -154,6 +155,7 @@ def test_folds_of_few_labels_choose_subwords(cli, corpus, more, chosen):
     assert accuracy > 0.95 if chosen == "1-4" else accuracy < 0.7
 
 
+@pytest.mark.long
 def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, monkeypatch):
     fit = "fuse fit few.tsv --unlabeled u.tsv --threads 1"
     Path("few.tsv").write_text(texts(40, is_in_ending=False))

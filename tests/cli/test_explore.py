@@ -22,6 +22,8 @@ from dcme_w2v.pages.explore import _titles, read_items
 from dcme_w2v.plots import projection
 from dcme_w2v.plots.projection import ITERATIONS, plane
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def files(here):

@@ -21,6 +21,8 @@ from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
 from dcme_w2v.training.progress import Reporter
 
+pytestmark = pytest.mark.long
+
 dask = pytest.importorskip("dcme_w2v.cluster.dask_executor")
 distributed = pytest.importorskip("distributed")
 PATIENCE = 120  # seconds until a process is up, on a busy machine

@@ -122,6 +122,7 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
 # ---- with workers ----
 
 
+@pytest.mark.long
 @pytest.mark.bits
 def test_any_number_of_workers_writes_the_same_bytes(learn):
     pytest.importorskip("distributed")
@@ -131,6 +132,7 @@ def test_any_number_of_workers_writes_the_same_bytes(learn):
     assert (found["workers"], found["lost_workers"]) == (2, 0) and found["bytes_sent"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]

@@ -15,6 +15,8 @@ from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.files import atomic as files
 from dcme_w2v.words import train as run_module
 
+pytestmark = pytest.mark.long
+
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
 COMMANDS = {
     "train": f"train c.txt --output to/o.bin {SMALL}",

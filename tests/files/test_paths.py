@@ -17,6 +17,8 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import FOLDER, LOG, READS, WRITES, guard
 
+pytestmark = pytest.mark.long
+
 DERIVED = (".json", ".vocab", ".metadata.tsv")  # behind the names of outputs
 
 

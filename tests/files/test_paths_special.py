@@ -15,6 +15,8 @@ from path_rows import ONE_FILE, WRITING, ids, refused, state
 
 from dcme_w2v.cli.main import run
 
+pytestmark = pytest.mark.long
+
 
 def given(row, output, name, make):
     """Make a special file of the right suffix; a row that needs plotting is skipped."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 CLOSED = "standard {}: is closed; redirect it, or give a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"

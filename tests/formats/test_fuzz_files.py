@@ -15,6 +15,8 @@ from dcme_w2v import Vectors
 from dcme_w2v.errors import DcmeError, DcmeWarning
 from dcme_w2v.formats.sparse_io import read_npz
 
+pytestmark = pytest.mark.long
+
 FUZZ = Path(__file__).parents[1] / "fuzz" / "fuzz_files.py"
 KINDS = {
     "model of fastText": (

@@ -19,6 +19,8 @@ from documentation import PAGES, blocks, command_lines, parse
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 
+pytestmark = pytest.mark.long
+
 RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
 
 

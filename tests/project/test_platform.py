@@ -11,6 +11,8 @@ import pytest
 from dcme_w2v import platform
 from dcme_w2v.cli import streams
 
+pytestmark = pytest.mark.long
+
 TESTS = Path(__file__).parents[1]
 
 

@@ -8,6 +8,8 @@ import pytest
 import dcme_w2v as dw
 from dcme_w2v.cli.machine import paragraphs_with_labels
 
+pytestmark = pytest.mark.long
+
 PLURALS, CLASSES = 0.25, 0.5  # below what they reach on other versions of this text
 
 

@@ -33,6 +33,8 @@ from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
 
+pytestmark = pytest.mark.long
+
 TEXTS = [text.decode() for text in make_texts()]
 TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
 
