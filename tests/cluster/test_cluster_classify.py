@@ -76,6 +76,7 @@ def test_one_shard_equals_one_machine(method, learn):
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("method", ["gradient", "iterate"])
 def test_workers_give_the_same_bytes_as_one_process(method, learn):
@@ -86,6 +87,7 @@ def test_workers_give_the_same_bytes_as_one_process(method, learn):
     assert found["bytes_sent"] > 0 and found["shards"] == 3
 
 
+@pytest.mark.long
 def test_the_bytes_on_the_network_are_those_of_the_method(docs, cli):
     """Each iteration of `gradient` sends as much to and from each worker as `mixture` in all."""
     pytest.importorskip("distributed")
