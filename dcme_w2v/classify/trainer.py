@@ -189,7 +189,7 @@ class Weights(Scorer):
             self.table[begin : begin + step, : self.classes] = block
             drop_pages(weights)
 
-    def copy(self) -> "Weights":
+    def copy(self) -> Weights:
         """Return weights of their own memory."""
         found = Weights(self.features, self.classes, self.bias, self.order)
         found.table[:], found.offset[:] = self.table, self.offset
