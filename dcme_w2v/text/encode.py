@@ -214,19 +214,19 @@ def encode(
             reporter,
             cache=cache,
             given=given,
-            may_drop=unk is None,  # all other words become `unk`
             is_looked_at=not isinstance(corpus, Corpus),
         )
         reading.run(holdout)
         words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        kept = select_vocabulary(given, words.table, counts, options, rare)
+        kept = select_vocabulary(given, words.table, counts, options, rare, reading.lost())
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
+        other = core.NONE if rare is None else kept.ranks[rare]
         others = len(words) + 1 - len(kept.ranks)  # dropped words, and one for skipped tokens
-        ranks = np.append(kept.ranks, np.full(others, core.NONE, dtype=np.uint32))
+        ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
         figures = reading.figures(counts, len(split["ids"]), started)
         held = reading.held_out_tokens

@@ -7,11 +7,13 @@ The main thread merges these tables in the order of the blocks (`DistinctWords`)
 import codecs
 import csv
 import functools
+import io
 import re
+import tempfile
 import time
 from bisect import bisect
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,7 +22,8 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
-from dcme_w2v.errors import CorpusError, warn, without_secrets
+from dcme_w2v.errors import CorpusError, ResourceError, warn, without_secrets
+from dcme_w2v.files.atomic import temporary_folder
 from dcme_w2v.files.space import memory_limit, require_memory
 from dcme_w2v.formats.columns import is_named_csv
 from dcme_w2v.formats.corpus import Block, Corpus, Sentences
@@ -63,7 +66,6 @@ class Reading:
         *,
         cache: IdCache | None = None,
         given: Given = None,
-        may_drop: bool = True,
         is_looked_at: bool = True,
     ) -> None:
         errors = ENCODING_ERRORS.index(options.encoding_errors)
@@ -73,12 +75,11 @@ class Reading:
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
-        self._of_table = functools.partial(
-            DistinctWords, errors, may_drop=may_drop and not corpus.is_read_once
-        )
+        self._of_table = functools.partial(DistinctWords, errors)
         self.words = self._of_table(starting_table(given), only_known=not adds)
         self._buffers: list[U32] = []  # for the IDs of a block
         self._tables: list[core.Table] = []  # empty, for reuse
+        self._kept: KeptBlocks | None = None  # of a corpus that can be read only once
         self.held_out: I64 | None = None  # counts by ID
         self.held_out_tokens = 0
 
@@ -88,14 +89,16 @@ class Reading:
         If memory was too small for all words, the corpus is read again to count exactly the words
         that may occur often enough.
         """
-        self.read()
-        if self.words.below:
-            known = self.words.candidates(self.options.min_count)
-            least = self.words.below + 1
-            self.options = replace(self.options, min_count=max(self.options.min_count, least))
-            self.words = self._of_table(known, only_known=True)
+        with KeptBlocks() as kept:
+            self._kept = kept if self.corpus.is_read_once else None
             self.read()
-            warn(dropped_line(least))
+            if self.words.below:
+                known = self.words.candidates(self.options.min_count)
+                least = self.words.below + 1
+                self.options = replace(self.options, min_count=max(self.options.min_count, least))
+                self.words = self._of_table(known, only_known=True)
+                self.read()
+                warn(dropped_line(least))
         if holdout and self.cache:
             self._exclude(holdout, self.cache)
 
@@ -108,7 +111,8 @@ class Reading:
         pending: deque[tuple[Block, Future[Encoded]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             try:
-                for number, block in enumerate(self.corpus):
+                blocks = self._kept.of(self.corpus) if self._kept else self.corpus
+                for number, block in enumerate(blocks):
                     if self._is_looked_at and number == 0:
                         name, start = self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES])
                         refuse_vectors(name, start)
@@ -205,6 +209,11 @@ class Reading:
             counts[:length] -= self.held_out[:length]
         return counts
 
+    def lost(self) -> int:
+        """Return the number of tokens, not held out, of words that `counts` no longer has."""
+        held = 0 if self.held_out is None else int(self.held_out[len(self.words.table) :].sum())
+        return self.words.lost - held
+
     def types(self, counts: I64) -> int:
         """Return the number of distinct words; `counts` are those of the method `counts`."""
         return int(np.count_nonzero(counts)) + self.words.dropped
@@ -257,8 +266,6 @@ class DistinctWords:
         Index of ``encoding_errors`` among its choices.
     table : core.Table
         Words that are never dropped, with counts of zero.
-    may_drop : bool
-        Whether words may be dropped.
     only_known : bool
         Whether only the words of `table` matter, so that all others may be dropped.
 
@@ -275,12 +282,14 @@ class DistinctWords:
         Largest memory of the tables.
     dropped : int
         Number of words that were dropped; a word may have been dropped more than once.
+    lost : int
+        Number of their tokens, with `only_known`.
     """
 
-    def __init__(self, errors: int, table: core.Table, *, may_drop: bool, only_known: bool) -> None:
+    def __init__(self, errors: int, table: core.Table, *, only_known: bool) -> None:
         self.table, self.known = table, len(table)
-        self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = 0
-        self._errors, self._may_drop, self._only_known = errors, may_drop, only_known
+        self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
+        self._errors, self._only_known = errors, only_known
         self._lost = np.zeros(
             self.known, dtype=np.int64
         )  # upper bounds by ID; `below` for later words
@@ -301,15 +310,14 @@ class DistinctWords:
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Drop words if memory is too small for a block's words, or raise if none may be dropped.
+        """Drop words if memory is too small for a block's words, or raise if that is not enough.
 
         Never raises for the first block.
         """
         limit, block = memory_limit() or np.inf, table.bytes(0)
         needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
         full = needed + SELECTION_BYTES * len(self.table) > FULL_SHARE * limit
-        may_drop = self._may_drop and len(self.table) > self.known
-        if may_drop and full and held > HELD_SHARE * limit:
+        if len(self.table) > self.known and full and held > HELD_SHARE * limit:
             self.drop()
             needed = block + self.table.bytes(len(table))
         self.most_bytes = max(self.most_bytes, needed)
@@ -331,6 +339,7 @@ class DistinctWords:
         self._full = count = len(self.table)
         if self._only_known:
             kept = np.arange(self.known)
+            self.lost += int(self.table.counts()[self.known :].sum())
         else:
             highest = self._highest()
             rest = highest[self.known :]
@@ -359,6 +368,56 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
     if len(ids):
         found.add(*table.words(ids), counts)
     return found
+
+
+class KeptBlocks:
+    """The blocks of a stream, kept in a temporary file to be read again.
+
+    If the file cannot be written, reading goes on without it.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Block, int]] = []  # without text, and its length
+        self._is_whole, self._error = False, ""
+        self._file: Any = None
+
+    def __enter__(self) -> "KeptBlocks":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def of(self, corpus: Corpus | Sentences) -> Iterator[Block]:
+        """Yield the blocks of a corpus, or the kept ones if they are complete."""
+        if self._error and self._is_whole:
+            raise ResourceError(
+                f"{corpus.paths[0]}: memory is too small for all distinct words, and the text "
+                f"could not be kept to read it again ({self._error}); give a file"
+            )
+        if self._is_whole:
+            self._file.seek(0)
+            file = io.BufferedReader(self._file)
+            for block, length in self._blocks:
+                yield replace(block, text=memoryview(file.read(length)))
+            return
+        for block in corpus:
+            self._keep(block)
+            yield block
+        self._is_whole = True
+
+    def _keep(self, block: Block) -> None:
+        if self._error:
+            return
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=temporary_folder(), buffering=0)  # noqa: SIM115
+            rest = block.text
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._error = str(error.strerror)
+        self._blocks.append((replace(block, text=memoryview(b"")), len(block.text)))
 
 
 SAMPLE_BYTES = 1 << 16

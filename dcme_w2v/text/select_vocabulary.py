@@ -75,6 +75,7 @@ def select_vocabulary(
     counts: I64,
     options: VocabularyOptions,
     unk: int | None = None,
+    lost: int = 0,
 ) -> Kept | None:
     """Return the words that are kept; None if there are none.
 
@@ -90,11 +91,13 @@ def select_vocabulary(
         Applies to words that are not given; `max_vocab` includes given ones.
     unk : int, optional
         The ID of the word that replaces all other words; not kept if there are no others.
+    lost : int
+        Number of tokens of further words, which the table no longer has.
     """
     chosen, weights = _chosen(given, counts, options)
     is_kept = np.zeros(len(counts), dtype=bool)
     is_kept[chosen] = True
-    rare = 0 if unk is None else int(counts[~is_kept].sum())
+    rare = 0 if unk is None else int(counts[~is_kept].sum()) + lost
     if unk is not None and rare:
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -235,8 +236,20 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
         (1, {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w149999": 1})}),
         (3, {"vocabulary": InitialWords(Words.from_words(["never", "w9"]), None, adds=True)}),
         (3, {"holdout": HeldOutLines(0.2, 7)}),
+        (1, {"unk": "<unk>"}),
+        (3, {"unk": "w7", "holdout": HeldOutLines(0.2, 7)}),
+        (1, {"unk": "<unk>", "vocabulary": Vocabulary.from_counts({"w1": 9, "w149999": 1})}),
     ],
-    ids=["nothing", "threads", "vocabulary", "initial", "held-out lines"],
+    ids=[
+        "nothing",
+        "threads",
+        "vocabulary",
+        "initial",
+        "held-out lines",
+        "unk",
+        "unk that is a word, held-out lines",
+        "unk beside a vocabulary",
+    ],
 )
 def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, more):
     """The vocabulary is that of a higher --min-count, with exact counts."""
@@ -260,7 +273,8 @@ def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, m
     wanted = whole
     if not is_known:
         wanted = encode(paths, replace(options, min_count=least[0]), **run, **more)
-    for name in ("tokens", "out_of_vocabulary", "replaced", "lines", "held_out_tokens"):
+    names = ("tokens", "out_of_vocabulary", "replaced", "lines", "held_out_tokens", "unk_tokens")
+    for name in names:
         assert getattr(again, name) == getattr(wanted, name), name
     assert dict(again.vocabulary.items()) == dict(wanted.vocabulary.items())
     for name in ("ids", "held_out"):
@@ -277,14 +291,25 @@ def texts_of(vocabulary, ids):
     return [(words[number & (LAST - 1)], number >= LAST) for number in ids.tolist()]
 
 
-def test_words_of_a_stream_are_not_dropped(monkeypatch):
-    """It cannot be read again."""
-    for module in space, reading:
-        monkeypatch.setattr(module, "memory_limit", lambda: 5_000_000)
+@pytest.mark.parametrize("run", [count, encode])
+def test_words_of_a_stream_are_dropped_as_those_of_a_file(monkeypatch, run):
+    """It is kept in a temporary file to be read again, as long as that can be written."""
     monkeypatch.setattr("dcme_w2v.formats.corpus.BLOCK_BYTES", 50_000)
-    lines = (" ".join(f"w{number}" for number in range(i, i + 50)) for i in range(0, 90_000, 50))
-    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
-        count(Sentences(lines), ALL)
+    numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
+    lines = [" ".join(f"w{n}" for n in numbers[i : i + 50]) for i in range(0, len(numbers), 50)]
+    whole = run(Sentences(iter(lines)), ALL)
+    for module in space, reading:
+        monkeypatch.setattr(module, "memory_limit", lambda: 7_000_000)
+    found = []
+    for text in (iter(lines), lines):
+        with pytest.warns(UserWarning, match="fewer than") as caught:
+            found.append(dict(run(Sentences(text), ALL).vocabulary.items()))
+    least = int(re.search(r"fewer than (\d+) times", str(caught[0].message))[1])
+    wanted = {word: count for word, count in whole.vocabulary.items() if count >= least}
+    assert least > 1 and found == [wanted, wanted]
+    monkeypatch.setattr("tempfile.TemporaryFile", Mock(side_effect=OSError(28, "full")))
+    with pytest.raises(ResourceError, match=r"could not be kept to read it again \(full\)"):
+        count(Sentences(iter(lines)), ALL)
 
 
 def test_a_limit_of_addresses_is_named(monkeypatch):
