@@ -163,20 +163,20 @@ def memory_limits() -> list[int]:
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
-                empty = _empty_addresses() if kind == resource.RLIMIT_AS else 0
-                limits.append(max(soft - empty, 0))
+                size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
+                limits.append(max(soft - (size - resident), 0))  # libraries are only addresses
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():
             limits.append(int(text))
     return limits
 
 
-def _empty_addresses() -> int:
-    """Return the bytes of address space without memory, as in libraries; 0 if unknown."""
+def used_memory() -> tuple[int, int]:
+    """Return the bytes of address space and of resident memory in use; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
-        return (int(size) - int(resident)) * mmap.PAGESIZE
-    return 0
+        return int(size) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
+    return 0, 0
 
 
 def default_threads() -> int:

@@ -1,6 +1,7 @@
 """Memory limits, and fallback files for results that cannot be written to their targets."""
 
 import contextlib
+import math
 import os
 import shutil
 import tempfile
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcme_w2v.errors import DcmeError, OutOfMemoryError, ResourceError, UsageError
-from dcme_w2v.platform import memory_limits
+from dcme_w2v.platform import memory_limits, used_memory
 
 from .atomic import is_stream
 
@@ -17,6 +18,12 @@ from .atomic import is_stream
 def memory_limit() -> int | None:
     """Return the memory limit of this process in bytes, if the system reports it."""
     return min(memory_limits(), default=None)
+
+
+def memory_for(held: int) -> float:
+    """Return the bytes that tables of `held` bytes may grow to beside the rest of this process."""
+    limit = memory_limit()
+    return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:

@@ -7,7 +7,6 @@ The main thread merges these tables in the order of the blocks (`DistinctWords`)
 import codecs
 import csv
 import functools
-import io
 import re
 import tempfile
 import time
@@ -24,7 +23,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, ResourceError, warn, without_secrets
 from dcme_w2v.files.atomic import temporary_folder
-from dcme_w2v.files.space import memory_limit, require_memory
+from dcme_w2v.files.space import memory_for, require_memory
 from dcme_w2v.formats.columns import is_named_csv
 from dcme_w2v.formats.corpus import Block, Corpus, Sentences
 from dcme_w2v.numeric.arrays import I64, U32
@@ -314,8 +313,8 @@ class DistinctWords:
 
         Never raises for the first block.
         """
-        limit, block = memory_limit() or np.inf, table.bytes(0)
-        needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
+        block, held = table.bytes(0), self.table.bytes(0)
+        needed, limit = block + self.table.bytes(len(table)), memory_for(block + held)
         full = needed + SELECTION_BYTES * len(self.table) > FULL_SHARE * limit
         if len(self.table) > self.known and full and held > HELD_SHARE * limit:
             self.drop()
@@ -397,9 +396,12 @@ class KeptBlocks:
             )
         if self._is_whole:
             self._file.seek(0)
-            file = io.BufferedReader(self._file)
             for block, length in self._blocks:
-                yield replace(block, text=memoryview(file.read(length)))
+                text = bytearray(length)
+                filled = 0
+                while filled < length:
+                    filled += self._file.readinto(memoryview(text)[filled:])
+                yield replace(block, text=memoryview(text))
             return
         for block in corpus:
             self._keep(block)

@@ -78,7 +78,7 @@ def test_the_rarest_words_are_dropped_on_workers_before_memory_ends(monkeypatch)
     path = write("c", "\n".join(lines).encode())
     with monkeypatch.context() as patch:
         patch.setattr(Corpus.__init__, "__defaults__", (20_000,))
-        patch.setattr("dcme_w2v.text.reading.memory_limit", lambda: 5_000_000)
+        patch.setattr("dcme_w2v.text.reading.memory_for", lambda held: 5_000_000)
         with pytest.warns(match=r"fewer than \d+ times .* count parts") as caught:
             found = counted([path], 3)
     least = int(str(caught[0].message).split("fewer than ")[1].split()[0])

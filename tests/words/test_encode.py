@@ -221,8 +221,8 @@ def test_cache_has_no_name_and_is_mapped_read_only(monkeypatch):
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    for module in space, reading:
-        monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
+    monkeypatch.setattr(space, "memory_limit", lambda: 1_000_000)
+    monkeypatch.setattr(reading, "memory_for", lambda held: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
         run(paths, ALL, _block_bytes=1_000)
@@ -264,7 +264,7 @@ def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, m
     is_known = isinstance(more.get("vocabulary"), Vocabulary)
     with monkeypatch.context() as few, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        few.setattr(reading, "memory_limit", lambda: 7_000_000)
+        few.setattr(reading, "memory_for", lambda held: 7_000_000)
         again = encode(paths, options, **run, **more)
         counted = count(paths, options, **run)
     said = re.compile(r"fewer than (\d+) times .* min_count \1; .*count parts")
@@ -298,8 +298,7 @@ def test_words_of_a_stream_are_dropped_as_those_of_a_file(monkeypatch, run):
     numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
     lines = [" ".join(f"w{n}" for n in numbers[i : i + 50]) for i in range(0, len(numbers), 50)]
     whole = run(Sentences(iter(lines)), ALL)
-    for module in space, reading:
-        monkeypatch.setattr(module, "memory_limit", lambda: 7_000_000)
+    monkeypatch.setattr(reading, "memory_for", lambda held: 7_000_000)
     found = []
     for text in (iter(lines), lines):
         with pytest.warns(UserWarning, match="fewer than") as caught:
