@@ -12,6 +12,8 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
     $(shell find dcme_w2v/_core -name '*.pyx' -o -name '*.pxd')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pip compiles no modules (it reads 0 so): Python compiles those that it imports, far fewer.
+export PIP_NO_COMPILE := 0
 # Every command that a test starts would compile all modules again: a fifth of the time.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -7,11 +7,13 @@ fits every machine of an architecture. `bdist_wheel --py-limited-api=cp311` make
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -26,6 +28,8 @@ if sys.platform == "win32":
 # Never -march=native or -ffast-math: an extension built here is installed elsewhere. No contraction
 # either, so that the scalar kernels round equally on every machine.
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+# Python's own flags have -g, which takes a third of the compiler's time.
+DEBUGGING = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
 KERNEL_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
@@ -51,8 +55,9 @@ class BuildExtension(build_ext):
     """Compile every source of the core once, before the extensions that are linked with it."""
 
     def finalize_options(self) -> None:
-        """Use the limited API of Python where the wheel is to serve later versions too."""
+        """Use all processors, and the limited API of Python if the wheel serves later versions."""
         super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
         wheel = self.distribution.get_command_obj("bdist_wheel", create=False)
         lowest = getattr(wheel, "py_limited_api", None) or ""
         if not lowest:
@@ -68,7 +73,10 @@ class BuildExtension(build_ext):
         """Build the static library, then the extensions."""
         self.check_tools()
         target = self.target()
-        objects = [self.object_of(source, kernel_flags(source, target)) for source in SOURCES]
+        first = sorted(SOURCES, key=lambda one: Path(one).stem not in KERNEL_FLAGS)  # take longest
+        with ThreadPoolExecutor(self.parallel) as pool:
+            flags = [kernel_flags(source, target) for source in first]
+            objects = list(pool.map(self.object_of, first, flags))
         library = self.compiler.library_filename("dcme", output_dir=self.build_temp)
         if self.force or newer_group(objects, library):
             Path(library).unlink(missing_ok=True)  # ar would keep objects of deleted sources
@@ -108,7 +116,7 @@ class BuildExtension(build_ext):
         """Compile a source, unless its object is newer than it and all headers."""
         (name,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
         if self.force or newer_group([source, "setup.py", *HEADERS], name):
-            options = FLAGS + WARNINGS + flags
+            options = FLAGS + DEBUGGING + WARNINGS + flags
             self.compiler.compile(
                 [source], self.build_temp, include_dirs=["csrc"], extra_postargs=options
             )
@@ -174,7 +182,7 @@ def extension(module: str) -> Extension:
         f"dcme_w2v._core.{Path(module).stem}",
         [module],
         include_dirs=["csrc"],
-        extra_compile_args=FLAGS + WARNINGS,
+        extra_compile_args=FLAGS + DEBUGGING + WARNINGS + (["-O1"] if module == SHARED else []),
         extra_link_args=["-pthread"],
         libraries=["m"],
     )
