@@ -679,6 +679,98 @@ def few_labels(s: Setup) -> Iterator[Line]:
             yield f"{folder.name}; {len(taken)}; {count}", seed, name, 100 * accuracy, "%"
 
 
+# ---- the papers; few_labels has that of fused features, documents that of SCDV ----
+
+PAPER_OF_DCME = {
+    "Algorithm 1, `--preset dcme-2017`": "",
+    "the same, `--lr 2`": "--lr 2",
+    "the same, `--weighting count`": "--weighting count",
+    "the same, `--weighting count --epochs 5 --lr 2`": "--weighting count --epochs 5 --lr 2",
+    "`--dcme-update robust`": "--dcme-update robust",
+    "`--objective gd` (exact softmax)": "--objective gd",
+    "`--objective nce`": "--objective nce",
+    "`--objective ns`": "--objective ns",
+}
+
+
+def papers_dcme(s: Setup) -> Iterator[Line]:
+    """Classify 16,068 paragraphs, 13 of each of 1,236 articles; the seed draws them."""
+    files, model = [Path(s.out(f"{part}.tsv")) for part in ("train", "test")], s.out("m")
+    for seed in s.seeds:
+        draw = random.Random(seed)
+        for file, most in zip(files, (13, 3), strict=True):
+            labels, lines = _labeled(Path(s.file(f"sets/wikipara/{file.name}")))
+            order = draw.sample(range(len(lines)), len(lines))
+            place: Counter[str] = Counter()
+            kept = [i for i in order if place.update([labels[i]]) or place[labels[i]] <= most]
+            file.write_text("".join(lines[i] for i in kept), "utf-8")
+        for setting, options in PAPER_OF_DCME.items():
+            line = f"classify train {files[0]} --preset dcme-2017 {options} {OWN} {seed} --output"
+            yield setting, seed, "CPU seconds", s.run(line, model).seconds, ""
+            yield from ((setting, seed, *one) for one in _tested(s, model, files[1]))
+
+
+def papers_distributed(s: Setup) -> Iterator[Line]:
+    """Train 20 Newsgroups in ten shards on two workers by each method; bytes without documents."""
+    train, test = (s.file(f"sets/20 Newsgroups/{part}.tsv") for part in ("train", "test"))
+    own, model = "--ngrams 1 --features 20000 --lead 0 --subwords none", s.out("m")
+    methods = {
+        "one machine": "--solver lbfgs",
+        **{
+            name: f"--solver {solver} --cluster local:2 --shards 10 --distribute {name}"
+            for name, solver in {
+                "gradient": "lbfgs", "vote": "lbfgs", "mixture": "lbfgs", "iterate": "sgd"
+            }.items()
+        },
+    }  # fmt: skip
+    for seed, (name, options) in product(s.seeds, methods.items()):
+        line = f"classify train {train} {own} --l2 1e-5 {options} {OWN} {seed} --output {model}"
+        s.run(line)
+        yield from ((name, seed, *one) for one in _tested(s, model, test))
+        if name != "one machine":
+            made = s.json("info", model)["record"]["cluster"]
+            sent = (made["bytes_sent"] - made["document_bytes"]) / 1e6
+            yield name, seed, "MB sent", sent, ""
+
+
+PAIRS_OF_GROUPS = {
+    "4 v 5": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
+    "1 v 20": ("alt.atheism", "talk.religion.misc"),
+}
+
+
+def papers_latent(s: Setup) -> Iterator[Line]:
+    """Separate two newsgroups from N documents by K latent classes, on tf-idf rows of all words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import LinearSVC
+
+    parts = [_labeled(Path(s.file(f"sets/20 Newsgroups/{one}.tsv"))) for one in ("train", "test")]
+    for (pair, groups), count, seed in product(PAIRS_OF_GROUPS.items(), (100, 400), s.seeds):
+        kept = [
+            [(a, b) for a, b in zip(*part, strict=True) if a in groups] for part in parts
+        ]  # fmt: skip
+        kept[0] = random.Random(seed).sample(kept[0], count)
+        vectorizer = TfidfVectorizer(sublinear_tf=True)
+        labels = [[label for label, _ in part] for part in kept]
+        texts = [[line.partition("\t")[2] for _, line in part] for part in kept]
+        rows = vectorizer.fit_transform(texts[0]), vectorizer.transform(texts[1])
+        models: dict[str, Any] = {
+            "maximum entropy, C by folds": GridSearchCV(
+                LogisticRegression(max_iter=1000), {"C": 10.0 ** np.arange(5)}
+            ),
+            "LinearSVC": LinearSVC(),
+        }
+        for start, k in product(("quadratic", "random"), (3, 7, 15)):
+            models[f"latent classes, start {start}, K {k}"] = dw.LatentClassModel(
+                latent=k, init=start, threads=1, random_state=seed
+            )
+        for name, model in models.items():
+            accuracy = model.fit(rows[0], labels[0]).score(rows[1], labels[1])
+            yield name, seed, f"{pair}, N {count}", 100 * accuracy, "%"
+
+
 def many_classes(s: Setup) -> Iterator[Line]:
     """Learn the word after four words, one of all that occur five times, by softmax and DCME."""
     text = Path(s.file("corpus.txt")).read_text(encoding="utf-8")
@@ -1044,7 +1136,7 @@ FUNCTIONS = (
     speed, threads, encode, small_models, constants, few_documents, few_labels,
     many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
     spread_latent, spread_documents, spread_words,
-    search, duplicates,
+    search, duplicates, papers_dcme, papers_distributed, papers_latent,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
