@@ -77,6 +77,22 @@ typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refu
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                         dcme_refusal refuse, uint32_t *ids, dcme_encoded *block, dcme_error *error);
 
+/* The features of a text: its words, its first `lead` words again, n-grams of 2 to `everywhere`
+ * words, and longer ones, up to `longest`, of the first `lead` words. */
+typedef struct {
+    int64_t lead, everywhere, longest;
+} dcme_gram_lengths;
+
+/* Return the maximum number of features in texts of so many bytes. */
+int64_t dcme_grams_most(const dcme_gram_lengths *lengths, int64_t bytes);
+
+/* Count those features of n texts, from offsets[i] to offsets[i + 1], that the vocabulary has; the
+ * words of an n-gram are joined by a space. Row i has entries starts[i] to starts[i + 1], by
+ * ascending ID. Each text has room for dcme_grams_most() entries. */
+dcme_status dcme_count_grams(const dcme_vocabulary *vocabulary, const dcme_gram_lengths *lengths,
+                             const char *text, const int64_t *offsets, int64_t n, int64_t *starts,
+                             int32_t *columns, float *counts, dcme_error *error);
+
 /* The state of a renumbering, see dcme_renumber_start(). */
 typedef struct {
     int64_t lines; /* lines that had a token, kept or not */

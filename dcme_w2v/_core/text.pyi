@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _bytes = bytes  # the class has a method of this name
+_F32 = NDArray[np.float32]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _U8 = NDArray[np.uint8]
@@ -25,6 +26,9 @@ class Table:
     def encode(
         self, text: bytes | memoryview, refuse: int, ids: _U32 | None = None
     ) -> tuple[int, int, bool, int]: ...
+    def count_grams(
+        self, text: _U8, offsets: _I64, lead: int, everywhere: int, longest: int
+    ) -> tuple[_I64, _I32, _F32]: ...
     def merge(
         self, other: Table, first: int, last: int, errors: int, map: _U32
     ) -> tuple[int, int]: ...

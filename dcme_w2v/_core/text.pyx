@@ -84,6 +84,23 @@ cdef class Table:
             dcme_encode(self.vocabulary, chars(text), text.shape[0], <dcme_refusal>refuse, to, &block)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
+    def count_grams(self, const uint8_t[::1] text, const int64_t[::1] offsets, int64_t lead,
+                    int64_t everywhere, int64_t longest):
+        """Count the words and n-grams of texts that are in the table; return rows and entries."""
+        cdef int64_t i, most = 0, n = offsets.shape[0] - 1
+        cdef dcme_gram_lengths lengths = dcme_gram_lengths(lead, everywhere, longest)
+        check_starts(offsets, n, text.shape[0])
+        for i in range(n):
+            most += dcme_grams_most(&lengths, offsets[i + 1] - offsets[i])
+        cdef int64_t[::1] starts = np.empty(n + 1, np.int64)
+        cdef int32_t[::1] columns = np.empty(most, np.int32)
+        cdef float[::1] counts = np.empty(most, np.float32)
+        with self.lock, nogil:
+            dcme_count_grams(self.vocabulary, &lengths, chars(text), &offsets[0], n, &starts[0],
+                             &columns[0], &counts[0])
+        most = starts[n]
+        return np.asarray(starts), np.array(columns[:most]), np.array(counts[:most])
+
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
         """Add some words of another table and map their IDs; return tokens replaced and skipped."""
         cdef dcme_repairs repairs = dcme_repairs(0, 0)

@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -485,6 +485,8 @@ class Doubts:
 DOCUMENT_BYTES = 100  # minimum memory of a document besides its text
 MIN_DOUBTED = 20  # documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
+# Many documents at once share the n-grams of their words; long ones would take too much memory.
+DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
 _LOOK_BYTES = 4096  # number of bytes of each text that are checked for markup
 # Matches HTML tags only; <U> may be a ticker, and <joe@example.org> an address.
 _TAG = re.compile(
@@ -526,16 +528,15 @@ def pieces(
     model: Predictor,
     docs: Sequence[str],
     labels: str | None,
-    size: int,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield rows as the model takes them, with labels and documents, `size` at a time.
+    """Yield rows as the model takes them, with labels and documents, some at a time.
 
     Vectors are no documents. Raises CorpusError at the end if labels are required and no document
     has one; warns if a tenth of the documents or more have no feature of the model.
     """
     count = empty = labeled = 0
-    for found in _pieces(model, docs, labels, size):
+    for found in _pieces(model, docs, labels):
         count, empty = count + len(found[1]), empty + int((np.diff(found[0].indptr) == 0).sum())
         labeled += sum(map(bool, found[1]))
         yield found
@@ -549,7 +550,7 @@ def pieces(
 
 
 def _pieces(
-    model: Predictor, docs: Sequence[str], labels: str | None, size: int
+    model: Predictor, docs: Sequence[str], labels: str | None
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
     if are_vectors(docs):
         if model.text is not None:
@@ -565,11 +566,24 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        size = 1 if STANDARD in map(str, docs) else size  # process each row as soon as it arrives
-        batches = iter(lambda: list(itertools.islice(documents, size)), [])
+        is_awaited = STANDARD in map(str, docs)  # process each row as soon as it arrives
+        batches = _batches(documents, 1 if is_awaited else DOCUMENTS_AT_ONCE)
     for some in batches:
         rows = model.rows([document.text for document in some])
         yield rows, [document.labels for document in some], some
+
+
+def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """Yield up to `most` documents, and no more after `BYTES_AT_ONCE` of their texts."""
+    some, size = list[Document](), 0
+    for one in documents:
+        some.append(one)
+        size += len(one.text)
+        if len(some) >= most or size >= BYTES_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:

@@ -155,20 +155,29 @@ class TextFeatures:
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
         """Return the rows of `transform` without scipy, unless words have character n-grams."""
-        numbered = self._hashed if self.names is None else self._known_columns
+        if self.names is None:
+            return self._weighted(self._counts(documents, self._hashed, self.columns))
+        texts = list(documents)
+        words = self._known(texts)
         if self._subwords == (0, 0):
-            return self._weighted(self._counts(documents, numbered, self.columns))
-        assert self.names is not None
+            return self._weighted(words)
         subwords = Subwords(*self._subwords)
-
-        def both(text: Text) -> list[int]:
+        for text in texts:
             subwords.add(self._spelled(text))
-            return numbered(text)
-
-        words = self._counts(documents, both, self.columns)
         counts = words.matrix() + subwords.counts(self.names.numbers, self.columns)
         counts.sort_indices()
         return self._weighted(counts)
+
+    def _known(self, texts: Sequence[Text]) -> CompressedRows:
+        """Count the words and n-grams of words that have a column."""
+        parts = list(map(self._tokenized, texts))
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum(list(map(len, parts)), out=offsets[1:])
+        text = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        lengths = self._lead, self._everywhere, self._lengths.stop - 1
+        assert self.names is not None
+        starts, columns, counts = self.names.table.count_grams(text, offsets, *lengths)
+        return CompressedRows((counts, columns, starts), (len(parts), self.columns))
 
     def name(self, column: int) -> str:
         """Return the name of a column."""
@@ -176,10 +185,14 @@ class TextFeatures:
             return f"hash value {self.buckets[column]}"
         return f"column {column}" if self.names is None else self.names[column]
 
-    def _words(self, text: Text) -> list[bytes]:
+    def _tokenized(self, text: Text) -> bytes:
+        """Return a text whose words are separated by whitespace."""
         if self._tokenizer is None or self.is_by_token:
-            return bytes_of(text).split()
-        return self._tokenizer.tokenize(text)[0].split()
+            return bytes_of(text)
+        return self._tokenizer.tokenize(text)[0]
+
+    def _words(self, text: Text) -> list[bytes]:
+        return self._tokenized(text).split()
 
     def _spelled(self, text: Text) -> list[str]:
         """Return the words, with punctuation, from which character n-grams are taken."""
@@ -195,10 +208,6 @@ class TextFeatures:
             some = words if n <= self._everywhere else lead
             found += [b" ".join(some[i : i + n]) for i in range(len(some) - n + 1)]
         return found
-
-    def _known_columns(self, text: Text) -> list[int]:
-        assert self.names is not None
-        return self.names.numbers(self._grams(text))
 
     def _hashed(self, text: Text) -> list[int]:
         """Return hashed columns; ~column instead of a column stands for the sign -1."""

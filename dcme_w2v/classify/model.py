@@ -288,12 +288,11 @@ class Predictor(Sealed, Shown, ABC):
         least = -math.inf if is_open else log_of_probability(threshold)
         count = min(topn or len(self.classes), len(self.classes))
         for numbers, log_p in self.most_probable(matrix, count, threads):
-            for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
-                found = enumerate(zip(chosen, row, strict=True))
+            kept = log_p >= least
+            kept[:, 0] |= min_probability is None
+            for found in zip(numbers.tolist(), np.exp(log_p).tolist(), kept.tolist(), strict=True):
                 yield [
-                    (self.classes[j], math.exp(p))
-                    for rank, (j, p) in found
-                    if p >= least or (not rank and min_probability is None)
+                    (self.classes[j], p) for j, p, is_kept in zip(*found, strict=True) if is_kept
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:

@@ -24,7 +24,6 @@ from .model import NONE, Predictor, scored
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # documents read at a time by `predict` and `test`
 # measures on held-out documents that are shown
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
@@ -128,7 +127,7 @@ class _Tested:
             least = self.min_probability
             least = model.threshold if least is None and model.record.get(NONE) else least
             self.measures = Measures(*options, least)
-        found = pieces(model, self.docs, self.labels, DOCUMENTS_TESTED, requires_labels=True)
+        found = pieces(model, self.docs, self.labels, requires_labels=True)
         for matrix, given, _ in found:
             kept = [i for i, own in enumerate(given) if (len(own) if self.is_latent else own)]
             self.unlabeled += len(given) - len(kept)
@@ -188,7 +187,7 @@ def predict(
             raise UsageError(f"{flag}: a model --by token has one tag per token; omit it")
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
-    for matrix, own, documents in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+    for matrix, own, documents in pieces(model, docs, labels):
         kept = [one.kept for one in documents] or [()] * len(own)
         yield from zip(kept, model.predicted(matrix, count, threads, min_probability), strict=True)
 

@@ -17,8 +17,6 @@ from .options import (
 )
 from .streams import print_figures
 
-DOCUMENTS_AT_ONCE = 2048
-
 
 @command(
     example="dcme-w2v transform model test.tsv --output test.npz\n"
@@ -69,6 +67,6 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
         raise UsageError(
             f"{model}: is a model of kind {kind!r}; give one from scdv fit, latent fit or fuse fit"
         )
-    found: Iterator[Any] = pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
+    found: Iterator[Any] = pieces(loaded, docs, None)
     rows = ((loaded.transform(matrix, threads), labels) for matrix, labels, _ in found)
     return len(loaded.column_names()), rows

@@ -118,11 +118,16 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     def numbers(self, words: list[bytes]) -> list[int]:
         """Return the indices of those of the words that are in the list."""
+        return self.table.find(words)
+
+    @property
+    def table(self) -> core.Table:
+        """The words as a table, to find them in C."""
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
             self._index = index  # only when complete, because other threads may read it
-        return self._index.find(words)
+        return self._index
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """Return the index of a word, or raise ValueError as a list does."""

@@ -31,7 +31,6 @@ from .model import KIND, LatentClassifier
 from .options import LatentOptions, resolved
 
 OR_CLUSTER = ", or --unsupervised"
-DOCUMENTS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def typical_documents(
     """
     best: list[list[dict[str, Any]]] = [[] for _ in range(model.latent)]
     number = 0
-    for matrix, own, documents in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
+    for matrix, own, documents in pieces(model, docs, None):
         at = 0
         for log_p in model.latent_log_probabilities(matrix, threads):
             for k in range(model.latent):

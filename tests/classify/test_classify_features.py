@@ -1,6 +1,8 @@
 """Text as sparse vectors."""
 
+import pickle
 import unicodedata
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -144,3 +146,32 @@ def test_rare_words_are_features_where_classes_are_few(tmp_path):
     for more, count in ((["--features", "30000"], 30_000), ([], 32_400)):
         assert run([*train, "--output", str(model), *more]) == 0
         assert Classifier.load(model).text.columns == count
+
+
+MANY = [
+    b"", b"  ", b"tea", b"tea tea", b"Tea,\nwith milk\tand tea", "Zitrone\u00a0Öl öl tea".encode(),
+    b"a b c d e f g h a b c d", b" ".join(b"w%d" % (i % 50) for i in range(300)),
+    b"unknown words only here", b"\x0btea\x0cwith\rmilk",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"lead": 3}, {"ngrams": 3}, {"lead": 4, "lead_ngrams": 3}, {"lead": 2, "lead_ngrams": 1},
+     {"tokens": "spaces", "ngrams": 2}, {"subwords": "2-3", "lead": 5, "lead_ngrams": 2}],
+)  # fmt: skip
+def test_rows_of_new_texts_equal_counts_of_their_ngrams(options):
+    """`transform` counts in C what `_grams` says in Python."""
+    features = TextFeatures(FeatureOptions(weighting="count", norm="none", **options))
+    features.fit_transform(MANY[:-2])
+    column = {bytes(features.names.raw(i)): i for i in range(features.columns)}
+    found = pickle.loads(pickle.dumps(features)).transform(MANY)
+    assert found.has_sorted_indices and found.dtype == np.float32
+    for text, row in zip(MANY, found.toarray(), strict=True):
+        grams = features._grams(text)
+        if "subwords" in options:
+            for word in features._spelled(text):
+                parts = (f"<{word}>"[i : i + n] for n in (2, 3) for i in range(len(word) + 3 - n))
+                grams += [f" {part}".encode() for part in parts]
+        wanted = Counter(column[gram] for gram in grams if gram in column)
+        assert {i: row[i] for i in np.flatnonzero(row)} == wanted
