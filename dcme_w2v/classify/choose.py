@@ -586,6 +586,8 @@ def choose(
 ) -> Choice | None:
     """Choose settings on held-out documents, by default or (with `seconds`) for --tune.
 
+    With 0 seconds, the first candidate is chosen without a comparison.
+
     Returns
     -------
     Choice or None
@@ -596,8 +598,8 @@ def choose(
     CorpusError
         There are too few documents for --tune.
     """
-    stages, count = stages_of(problem, seconds is not None), problem.data.held_together
-    if seconds is not None and count < MIN_TUNED:
+    stages, count = stages_of(problem, bool(seconds)), problem.data.held_together
+    if seconds and count < MIN_TUNED:
         raise CorpusError(
             f"--tune={seconds:g}: {count} documents or sentences of {problem.classes} classes are "
             f"too few to choose settings; give at least {MIN_TUNED}, or omit it"
@@ -605,7 +607,7 @@ def choose(
     if not stages:
         return None
     first = dict(problem.features[0])
-    if seconds is None and count < MIN_COMPARED:
+    if seconds == 0 or (seconds is None and count < MIN_COMPARED):
         return Choice(stages[0].candidates(problem, first)[0])
     if problem.simple is not None and any(one.candidates is of_features for one in stages):
         first = dict(problem.simple)

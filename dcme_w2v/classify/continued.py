@@ -30,6 +30,7 @@ from .constants import CERTAIN
 from .dataset import Dataset
 from .features import TextFeatures
 from .fit import Fitted, scores_of, set_probabilities
+from .labeled import label_of_name
 from .model import NONE, Classifier, Predictor, load_classifier
 from .options import ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
@@ -213,8 +214,18 @@ class Continued:
         scale = np.where(share > 0, share, 1)  # others do not occur, and do not move
         return Start(weights, scale.astype(np.float32))
 
-    def joined(self, corpus: Dataset) -> Dataset:
+    def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
         """Return the new documents, with the classes and the columns of the model."""
+        kind, name = self.model.label_kind, next(iter(corpus.counts), "")
+        try:
+            if label_kind not in (None, kind):
+                raise ValueError
+            for name in corpus.counts:
+                label_of_name(name, kind)
+        except (KeyError, ValueError):
+            raise UsageError(
+                f"{self.name}: has labels of the type {kind}, unlike {name!r}; give the same type"
+            ) from None
         corpus.before = self.model
         if self.model.text is not None:
             return corpus

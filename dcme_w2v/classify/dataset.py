@@ -22,7 +22,7 @@ from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.formats.texts import Text, bytes_of
-from dcme_w2v.numeric.arrays import I64, Bools
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
@@ -107,6 +107,8 @@ class Dataset:
         The training documents and those that are held out, if they are kept.
     class_weight : mapping, "balanced" or None
         Weights of training documents by label; see `dcme_w2v.classify.fit.class_weights`.
+    sample_weight : ndarray of float64, shape (documents,), or None
+        Weights of the training documents themselves.
     before : Predictor or None
         A model that has learned other documents before; its classes are there, too.
     """
@@ -122,6 +124,7 @@ class Dataset:
     texts: list[Text] = field(default_factory=list, repr=False)
     held_texts: list[Text] = field(default_factory=list, repr=False)
     class_weight: Mapping[str, float] | str | None = None
+    sample_weight: F64 | None = None
     before: Predictor | None = None
 
     @functools.cached_property
@@ -139,17 +142,18 @@ class Dataset:
         """The training documents."""
         labels = numbers_of(self.labels, self.classes)
         groups = self.groups if self.text is not None and self.text.is_by_token else None
-        return self._weighted(Labeled(self.matrix, labels, groups=groups))
+        return self._weighted(Labeled(self.matrix, labels, groups=groups), self.sample_weight)
 
-    def _weighted(self, data: Labeled) -> Labeled:
+    def _weighted(self, data: Labeled, own: F64 | None = None) -> Labeled:
         """Weight documents by their classes; the training documents determine balanced weights."""
-        if self.class_weight is None:
-            return data
-        labels = numbers_of(self.labels, self.classes)
-        by_class = class_weights(self.class_weight, self.classes, labels)
-        if not by_class.all():
-            raise UsageError("--class-weight: must be above 0; leave the documents out")
-        return data.weighted(of_documents(by_class, data.labels))
+        if self.class_weight is not None:
+            labels = numbers_of(self.labels, self.classes)
+            by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
+            if not by_class.all():
+                raise UsageError("--class-weight: must be above 0; leave the documents out")
+            by_document = of_documents(by_class, data.labels)
+            own = by_document if own is None else own * by_document
+        return data if own is None else data.weighted(own)
 
     @functools.cached_property
     def holdout(self) -> Labeled | None:

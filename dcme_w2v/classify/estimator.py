@@ -31,6 +31,7 @@ from .calibration import Calibration
 from .choose import MIN_COMPARED, Problem
 from .constants import SMALL
 from .fit import Fitted, Job, RemoteTraining, fit_linear
+from .indicator import is_indicator, label_sets
 from .labeled import Labeled, class_weights, of_documents
 from .metrics import check_scores
 from .mixins import LinearMixin, check_classes
@@ -55,46 +56,6 @@ from .trainer import (
 )
 
 MOST_VISITS = 100  # maximum weight of a row in a call of partial_fit
-MAX_LABELS = 2**31 - 2  # the core uses 32-bit indices, and one class is for rows without a label
-
-
-def is_indicator(y: Any) -> bool:
-    """Return whether labels are an indicator matrix: sparse, or with several columns."""
-    try:
-        return issparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # rows of different lengths
-        raise UsageError(
-            "y has lists of labels; give MultiLabelBinarizer().fit_transform(y)"
-        ) from None
-
-
-def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
-    """Return the labels of each row in an indicator matrix, and the number of labels.
-
-    Raises
-    ------
-    UsageError
-        The matrix has other entries than 0 and 1, one column, or not `rows` rows.
-    """
-    try:
-        found = csr_matrix(y)
-    except (TypeError, ValueError):
-        raise UsageError("y has several columns that are not numeric; give 0 and 1") from None
-    if found.shape[0] != rows:
-        raise UsageError(
-            f"{rows} rows of X and {found.shape[0]} of y; give one row of y per row of X"
-        )
-    if not 2 <= found.shape[1] <= MAX_LABELS:
-        raise UsageError(
-            f"y is a sparse matrix of {found.shape[1]} columns; give one column per label"
-        )
-    found.sum_duplicates()
-    if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
-        raise UsageError(
-            f"y has the entry {wrong[0]!r}: an indicator matrix may contain only 0 and 1"
-        )
-    found.eliminate_zeros()
-    return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:

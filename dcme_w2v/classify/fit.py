@@ -103,7 +103,7 @@ class Job:
     reporter, received
         Take the progress, and signals.
     seconds : float, optional
-        Of a search of settings (--tune).
+        Of a search of settings (--tune); 0: neither settings nor probabilities have trials.
     chooses, calibrates : bool
         Whether settings that are not given are chosen, and probabilities are calibrated.
     holdout : callable, optional
@@ -250,7 +250,7 @@ def _calibrate(
         held = scores_of(fitted.scorer, left_out, options.threads or 1)
     elif options.objective == "tree" or job.remote is not None:
         return
-    elif held is None and data.held_together >= FOLDS:
+    elif held is None and data.held_together >= FOLDS and job.seconds != 0:
         job.reporter.stage("calibrating the probabilities", None, "documents")
         given = replace(problem, data=data, under=None, given=options)
         held = Search(given, reporter=job.reporter, received=job.received).scores({})

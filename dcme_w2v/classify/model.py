@@ -22,7 +22,7 @@ from dcme_w2v.formats.artifact import (
     save_model,
     words_arrays,
 )
-from dcme_w2v.formats.texts import Text, as_texts
+from dcme_w2v.formats.texts import Text, as_texts, told_texts
 from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sealed import Sealed
@@ -208,7 +208,7 @@ class Predictor(Sealed, Shown, ABC):
         """Convert texts to rows; a model of vectors takes rows as they are."""
         if self.text is None:
             return check_rows(texts)
-        return self.rows(list(as_texts(texts)))
+        return self.rows(told_texts(texts))
 
     @property
     def is_of_texts(self) -> bool:

@@ -333,9 +333,9 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "search for the unset settings on held-out documents, for at most SECONDS (default: 60)",
+        "search for unset settings, for at most SECONDS (default: 60); 0: compare nothing",
         metavar="SECONDS",
-        above=0.0,
+        minimum=0.0,
         maximum=1e9,
         bare=f"{SECONDS:g}",
     )

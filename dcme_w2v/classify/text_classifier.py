@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
-from dcme_w2v.formats.texts import Tokenized, as_texts
-from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.formats.texts import Tokenized, told_texts
+from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
+    TransformerMixin,
     check_all_labeled,
+    check_weights,
     options_of,
     parameters,
     tags_of_texts,
 )
+from dcme_w2v.numeric.sparse_rows import as_matrix
 from dcme_w2v.platform import PathLike
 
+from .calibration import NEVER
+from .indicator import Indicator, indicator_of, label_sets
 from .labeled import kind_of_labels, name_of_label
 from .mixins import ProbabilityMixin
-from .model import Predictor
+from .model import Classifier, Predictor
 from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
 from .train import TrainJob, train
+from .trainer import Weights
 
 Document = str | bytes | Sequence[str]
 
@@ -41,10 +49,10 @@ class _Options(FeatureOptions, ClassifyOptions):
 
 @parameters(
     _Options,
-    last={"class_weight": None, "tune": None},
+    last={"class_weight": None, "tune": None, "init": None},
     without=("by", "patience", "encoding_errors"),
 )
-class TextClassifier(ProbabilityMixin, Estimator):
+class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """A text classifier that works like ``dcme-w2v classify train``.
 
     Parameters
@@ -54,13 +62,20 @@ class TextClassifier(ProbabilityMixin, Estimator):
         Factors of the loss by label; "balanced": all labels have the same total weight. A text of
         several labels has their mean. Not for trees (``objective="tree"``).
     tune : float, bool or None, default None
-        Search the settings that are None, for so many seconds at most; True: 60.
+        Search the settings that are None, for so many seconds at most; True: 60. False: compare no
+        settings and calibrate no probabilities, which takes the least time.
+    init : path, TextClassifier or None, default None
+        A trained classifier, which `fit` continues: labels and words may be new.
     {verbose}
 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
-        The labels, sorted.
+        The labels, sorted; the columns of an indicator matrix.
+    coef_ : ndarray of float32, shape (classes, features), or (1, features) of two classes
+        Weights; with two classes, one a text, those of the second minus those of the first.
+    intercept_ : ndarray of float32, shape (classes,), or (1,)
+        Biases, so that ``transform(X) @ coef_.T + intercept_`` is the `decision_function`.
     model_ : Predictor
         The model: its weights and features.
 
@@ -74,17 +89,25 @@ class TextClassifier(ProbabilityMixin, Estimator):
     """
 
     _learned = "model_"
+    _indicator: Indicator | None = None
     model_: Predictor
 
-    def fit(self, X: Iterable[Document], y: Iterable[Any]) -> TextClassifier:
+    def fit(
+        self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None = None
+    ) -> TextClassifier:
         """Learn from texts and their labels.
 
         Parameters
         ----------
         X : iterable of str, bytes or token lists, such as a list or a Series
-        y : iterable, of as many labels, or lists of labels
+        y : iterable, of as many labels, or lists of labels; or matrix, shape (texts, labels)
             Text, integers or booleans. With lists, a text has several labels, none of them with an
-            empty list, and is unlabeled with None; `predict` returns lists then.
+            empty list, and is unlabeled with None; `predict` returns lists then. With an indicator
+            matrix, dense or sparse, it returns such a matrix.
+        sample_weight : array, shape (texts,), optional
+            Weights of the texts, of which only the proportions count: a text of a weight of 2
+            counts as two texts in all that is learned, chosen and calibrated, a text of 0 is left
+            out. The idf of words is that of texts without weights.
 
         Raises
         ------
@@ -93,38 +116,107 @@ class TextClassifier(ProbabilityMixin, Estimator):
         KeyboardInterrupt
             While training; `partial` is the `Classifier` so far.
         """
-        options, texts = options_of(self), list(as_texts(X))
-        given, kind, self._several = _labels_of(y)
+        return self._learn(X, y, sample_weight, self.init, self.tune)
+
+    def partial_fit(
+        self,
+        X: Iterable[Document],
+        y: Any,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> TextClassifier:
+        """Learn from further texts; the first call is `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, with y in the form of the first call. Labels and words may be new.
+        classes : ignored
+            Other estimators of scikit-learn need all labels in the first call.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self._learn(X, y, sample_weight, self.init, self.tune)
+        return self._learn(X, y, sample_weight, self, None)
+
+    def _learn(
+        self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None, init: Any, tune: Any
+    ) -> TextClassifier:
+        """Train, perhaps from another model."""
+        options, texts, own = options_of(self), told_texts(X), init
+        init = init.model_ if isinstance(init, TextClassifier) else init
+        given, kind, several, indicator = _labels_of(y, len(texts))
+        if own is self and (several, indicator) != (self._several, self._indicator):
+            raise UsageError("y has another form than in the first call; give it in the same form")
+        self._several, self._indicator = several, indicator
         if len(texts) != len(given):
             raise UsageError(f"{len(texts)} texts and {len(given)} labels; give a label for each")
         if not any(given):
             raise UsageError("no text has a label; give texts of two labels or more")
-        rows = [
-            {"text": text.text.split() if isinstance(text, Tokenized) else text, "label": own}
-            for text, own in zip(texts, given, strict=True)
-        ]
+        weights = check_weights(sample_weight, len(texts))
+        kept = [i for i, own in enumerate(given) if own is not None and weights[i] > 0]
+        rows = [{"text": _cell(texts[i]), "label": given[i]} for i in kept]
         docs: Any = (Table("the texts", "text", "label", rows=rows),)
-        tune = TuneOptions(SECONDS if self.tune is True else self.tune or None)
+        seconds = SECONDS if tune is True else 0 if tune is False else tune
         weight = self.class_weight
         if isinstance(weight, Mapping):
-            own = kind_of_labels(weight)
-            weight = {name_of_label(label, own): factor for label, factor in weight.items()}
-        job = TrainJob(docs, output="", tune=tune, class_weight=weight)
+            named = kind_of_labels(weight)
+            weight = {name_of_label(label, named): factor for label, factor in weight.items()}
+        job = TrainJob(
+            docs, output="", tune=TuneOptions(seconds), class_weight=weight, init=init,
+            sample_weight=None if sample_weight is None else weights[kept], label_kind=kind,
+        )  # fmt: skip
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
-        model = train(job, *parts, progress=self._progress)
-        self._take(replace(model, label_kind=kind))
+        self._take(train(job, *parts, progress=self._progress))
         return self
+
+    def transform(self, X: Iterable[Document]) -> csr_matrix:
+        """Return the features of texts, a sparse matrix of float32, shape (texts, features)."""
+        return as_matrix(self.model_.align_features(self.model_.rows_of(X)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the words and n-grams of the columns of `transform`."""
+        names = map(self.model_.feature_name, range(self.model_.features))
+        return np.array(list(names), dtype=object)
+
+    @property
+    def coef_(self) -> F32:
+        """Weights of the features."""
+        return self._linear()[:-1].T
+
+    @property
+    def intercept_(self) -> F32:
+        """Biases of the classes."""
+        return self._linear()[-1]
+
+    def _linear(self) -> F32:
+        """Return the weights and biases by feature and by class or, of two classes, difference."""
+        weights = self.model_.weights if isinstance(self.model_, Classifier) else None
+        if not isinstance(weights, Weights):
+            raise AttributeError("this model has no single table of weights, so it has no coef_")
+        labels, table = self.model_.labels, weights.get()
+        table[-1] = table[-1] * weights.bias + weights.offset
+        table = table[:, sorted(range(len(labels)), key=labels.__getitem__)]
+        is_binary = table.shape[1] == 2 and not self.model_.multilabel
+        return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
+
+    def _columns(self, found: Any, absent: float) -> Any:
+        """Return the columns of `classes_`, to which the model has none for labels of no text."""
+        if self._indicator is None or found.shape[1] == len(self.classes_):
+            return found
+        whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
+        whole[:, self.model_.classes_] = found
+        return whole
 
     def predict_log_proba(self, X: Iterable[Document]) -> F64:
         """Return the log-probabilities of `classes_`, shape (texts, classes)."""
-        return self.model_.predict_log_proba(X, self.threads)
+        return self._columns(self.model_.predict_log_proba(X, self.threads), NEVER)
 
     def decision_function(self, X: Iterable[Document]) -> F64:
         """Return the scores of `classes_`, shape (texts, classes); the highest is predicted.
 
         Of two classes, one a text, the difference of their scores, shape (texts,).
         """
-        return self.model_.decision_function(X, self.threads)
+        return self._columns(self.model_.decision_function(X, self.threads), NEVER)
 
     def predict_top(
         self, X: Iterable[Document], topn: int = 1, min_probability: float | None = None
@@ -154,9 +246,10 @@ class TextClassifier(ProbabilityMixin, Estimator):
             Give only labels of at least this probability, and None, or an empty list, where there
             are none.
         """
-        return self.model_.predict(
+        answers = self.model_.predict(
             X, min_probability=min_probability, threads=self.threads, several=self._several
         )
+        return answers if self._indicator is None else indicator_of(answers, *self._indicator)
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
         """Return the features of a text that favor a label over the second best one.
@@ -173,8 +266,8 @@ class TextClassifier(ProbabilityMixin, Estimator):
         return self.model_.explain(text, label, count)
 
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
-        """Return the accuracy, or the micro F1 if texts have several labels."""
-        if not self._several:
+        """Return the accuracy, or the micro F1 if texts have lists of labels."""
+        if not self._several or self._indicator is not None:
             return float(super().score(X, y, sample_weight))
         pairs = [({*a}, {*b}) for a, b in zip(self.predict(X), y, strict=True)]
         right = sum(len(found & wanted) for found, wanted in pairs)
@@ -211,10 +304,14 @@ class TextClassifier(ProbabilityMixin, Estimator):
 
     def _take(self, model: Predictor) -> None:
         """Store the fitted model and its attributes."""
-        self.model_, self.classes_ = model, sealed(model.classes_)
+        classes = model.classes_ if self._indicator is None else np.arange(self._indicator[1])
+        self.model_, self.classes_ = model, sealed(classes)
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_texts(super().__sklearn_tags__())
+        tags = tags_of_texts(super().__sklearn_tags__())
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
@@ -228,16 +325,28 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
     return found
 
 
-def _labels_of(y: Any) -> tuple[list[list[str] | None], str, bool]:
-    """Return each text's label names (None: unlabeled), their type, and whether y has lists."""
+def _cell(text: Any) -> Any:
+    """Return a text as the cell of a table."""
+    return text.text.split() if isinstance(text, Tokenized) else text
+
+
+def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
+    """Return each text's label names (None: unlabeled), their type, and the form of y.
+
+    The form is whether there are lists of labels, and which indicator matrix these were.
+    """
+    if issparse(y) or (len(getattr(y, "shape", ())) == 2 and y.shape[1] != 1):
+        sets, columns = label_sets(y, texts)
+        form: Indicator = (issparse(y), columns, getattr(y, "dtype", np.dtype(np.int64)))
+        return [[str(one) for one in own] for own in sets], "integer", True, form
     if getattr(y, "ndim", 1) != 1:
         raise UsageError("y has several columns; give a list of labels for each text")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     several = any(isinstance(one, list | tuple | set | np.ndarray) for one in labels)
     if not several:
         check_all_labeled(labels)
-    sets = [one if several and not isinstance(one, str) else [one] for one in labels]
-    flat = [label for own in sets for label in (own if own is not None else ())]
+    lists = [one if several and not isinstance(one, str) else [one] for one in labels]
+    flat = [label for own in lists for label in (own if own is not None else ())]
     kind, known = kind_of_labels(flat), dict[str, Any]()
     for label in flat:
         name = name_of_label(label, kind)
@@ -245,5 +354,5 @@ def _labels_of(y: Any) -> tuple[list[list[str] | None], str, bool]:
             raise UsageError(f"the label {label!r} has the same text as another label; rename one")
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"the label {joined[0]!r} is one label; give lists of labels where a text has several")
-    given = [None if own is None else [name_of_label(one, kind) for one in own] for own in sets]
-    return given, kind, several
+    given = [None if own is None else [name_of_label(one, kind) for one in own] for own in lists]
+    return given, kind, several, None

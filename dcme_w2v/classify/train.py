@@ -14,6 +14,7 @@ from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.corpus import check_file
+from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.platform import PathLike, ReceivedSignal
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
@@ -72,6 +73,10 @@ class TrainJob(DocumentsJob):
         Factors of the loss of documents by label; see `dcme_w2v.classify.fit.class_weights`.
     init : path or Predictor, optional
         A trained model, whose training goes on with these documents.
+    sample_weight : ndarray of float64, shape (documents,), optional
+        Weights above 0 of documents in memory, all with a label or none of the labels.
+    label_kind : str, optional
+        What labels are in Python, see `Predictor`; by default as in `init`, or text.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
@@ -80,6 +85,8 @@ class TrainJob(DocumentsJob):
     max_bytes: int | None = None
     class_weight: Mapping[str, float] | str | None = None
     init: PathLike | Predictor | None = None
+    sample_weight: F64 | None = None
+    label_kind: str | None = None
 
 
 def train(
@@ -146,7 +153,7 @@ def train(
         contextlib.ExitStack() as stack,
     ):
         corpus = _read_documents(job, features, options, reporter, remote is None, before)
-        sets = FeatureSets(corpus, features, job.tune.tune is not None)
+        sets = FeatureSets(corpus, features, bool(job.tune.tune))
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
@@ -156,7 +163,7 @@ def train(
         work = Job(
             reporter, received, job.tune.tune,
             # tags: with --tune only
-            chooses=before is None and (job.tune.tune is not None or not by_token),
+            chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
             begin=lambda setting, chosen: models.begin(setting, chosen, reporter),
@@ -293,7 +300,9 @@ class _Models:
             record = self._before.added(record)
         threshold = THRESHOLD if fitted.threshold is None else fitted.threshold
         own = (corpus.classes, corpus.text, fitted.options, corpus.multilabel, threshold, record)
-        return Classifier(*own, fitted.calibration, weights=fitted.scorer)
+        before = self._before
+        kind = self._job.label_kind or (before.model.label_kind if before else "text")
+        return Classifier(*own, fitted.calibration, kind, weights=fitted.scorer)
 
     def save_partial(self, fitted: Fitted) -> str:
         """Save the classifier so far beside the output."""
@@ -377,14 +386,15 @@ def _read_documents(
     text = None if are_vectors(job.docs) else TextFeatures(features)
     text = text if before is None else before.features(features, text)
     is_pairs = given.ngrams is not None or given.lead_ngrams is not None
-    keep = KEPT_BYTES if job.tune.tune is None else math.inf
+    keep = math.inf if job.tune.tune else KEPT_BYTES
+    chooses = chooses and job.tune.tune != 0
     read = read_documents(
         job.docs, job.labels, text, job.holdout, options.seed,
         most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
         keep=keep if chooses and is_open and features.by == "document" else 0, takes_none=True,
     )  # fmt: skip
-    read = read if before is None else before.joined(read)
-    read.class_weight = job.class_weight
+    read = read if before is None else before.joined(read, job.label_kind)
+    read.class_weight, read.sample_weight = job.class_weight, job.sample_weight
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
     warn_of_short_rows(read.matrix, options.bias)
@@ -396,7 +406,7 @@ def _read_documents(
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise an error for options that the learner does not support; the only such list."""
-    kept, tuned = job.checkpoints, job.tune.tune
+    kept, tuned = job.checkpoints, job.tune.tune or None
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
         "--tune": tuned, "--max-bytes": job.max_bytes, "--init": job.init,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.opening import is_utf8
 
 # Bytes as "surrogateescape" decodes them. Anchored at a token's start, so that the time is linear.
@@ -132,6 +132,14 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
     if len(getattr(items, "shape", (0,))) != 1:
         raise UsageError(f"give {name}s with one dimension, such as one column of a DataFrame")
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
+
+
+def told_texts(items: Any) -> list[Text]:
+    """Return `as_texts`; warn if some are empty or missing."""
+    texts = list(as_texts(items))
+    if empty := sum(not bytes_of(text).strip() for text in texts):
+        warn(f"{empty:,} of {len(texts):,} texts are empty or missing; they have no features")
+    return texts
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -102,10 +103,11 @@ def test_it_works_in_scikit_learns_tools():
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
         (["a", "b"], ["x y", "x  y"], "the same text as another label"),
         (["a", "b"], ["x", " "], "is empty"),
-        (["a", "b"], np.eye(2), "y has several columns"),
+        (["a", "b"], np.ones((2, 1)), "y has several columns"),
+        (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
         (["a", 3], ["x", "y"], "document 1: 3 is neither a text"),
         ("ab", ["x", "y"], "not a list of documents; give a list"),
-        (["", ""], ["x", "y"], "no words"),
+        (["?", "!"], ["x", "y"], "no words"),
     ],
 )
 def test_what_cannot_be_learned_is_one_line(texts, labels, message):
@@ -225,3 +227,104 @@ def test_a_pickle_is_not_much_larger_than_the_file(tmp_path):
     assert len(pickle.dumps(model)) == before < 1.5 * size
     for same in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
         assert np.array_equal(same.predict_proba(texts), p)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A classifier of two labels, of three, and of several labels a text."""
+    three = [*TOPICS[:60], *["other"] * 30]
+    texts = [*TEXTS[:60], *[f"{text} cloud" for text in TEXTS[60:]]]
+    several = np.array([[one == "tea", True, False, one == "road"] for one in TOPICS], dtype=int)
+    return {
+        "two": (TextClassifier().fit(TEXTS, TOPICS), TEXTS, 1),
+        "three": (TextClassifier().fit(texts, three), texts, 3),
+        "several": (TextClassifier().fit(TEXTS, several), TEXTS, 4),
+        "lists": (TextClassifier().fit(TEXTS, [[one, one[0]] for one in TOPICS]), TEXTS, 4),
+    }
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "several", "lists"])
+def test_scores_are_features_times_weights_plus_biases(fitted, kind):
+    model, texts, columns = fitted[kind]
+    rows, names = model.transform(texts), model.get_feature_names_out()
+    assert rows.dtype == np.float32 and rows.shape == (len(texts), len(names))
+    assert model.coef_.shape == (columns, len(names)) and model.intercept_.shape == (columns,)
+    assert names[rows[0].indices].tolist() == [one for one in names if rows[0, [*names].index(one)]]
+    scores = (rows @ model.coef_.T + model.intercept_).squeeze()
+    known = slice(None) if kind != "several" else [0, 1, 3]  # no text has the label 2
+    found = model.decision_function(texts)
+    assert found.shape == scores.shape
+    assert np.allclose(scores.T[known], found.T[known], atol=1e-4)
+    assert "bus" in names and model.fit_transform(TEXTS, TOPICS).shape[0] == len(TEXTS)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_an_indicator_matrix_gives_such_matrices(form):
+    y = form(np.array([[one == "tea", one == "road", 0] for one in TOPICS], dtype=np.int8))
+    model = TextClassifier().fit(TEXTS, y)
+    found = model.predict(TEXTS)
+    assert type(found) is type(y) and found.shape == y.shape and found.dtype == y.dtype
+    assert abs(found - y).sum() == 0 and model.score(TEXTS, y) == 1
+    assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(TEXTS)[:, 2].max() == 0
+    assert abs(model.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
+    with pytest.raises(UsageError, match="another form than in the first call"):
+        model.partial_fit(TEXTS, y[:, :2])
+    with pytest.raises(UsageError, match="90 rows of X and 89 of y"):
+        TextClassifier().fit(TEXTS, y[1:])
+
+
+def test_texts_of_weight_0_are_left_out_and_others_count_as_often():
+    weights = np.array([0, 1, 2] * 30)
+    odd = [*TEXTS[:3], "zebra", *TEXTS[4:]]
+    weighted = TextClassifier(weighting="log").fit(odd, TOPICS, sample_weight=np.where(
+        np.arange(90) == 3, 0, weights + 1.0))  # fmt: skip
+    assert "zebra" not in weighted.get_feature_names_out()
+    rare = [0.01 if one == "tea" else 1.0 for one in TOPICS]
+    shares = [
+        TextClassifier(lr=0.05, epochs=2).fit(TEXTS, TOPICS, sample_weight=one)
+        .predict_proba(["the a"])[0, 1]
+        for one in (rare, None, [1 / one for one in rare])
+    ]  # fmt: skip
+    assert shares == sorted(shares) and shares[2] > shares[0] + 0.1
+    with pytest.raises(UsageError, match="sample_weight has the shape"):
+        TextClassifier().fit(TEXTS, TOPICS, [1.0])
+
+
+def test_empty_and_missing_texts_are_told():
+    with pytest.warns(UserWarning, match="3 of 93 texts are empty or missing"):
+        model = TextClassifier().fit([*TEXTS, None, " ", float("nan")], [*TOPICS, *TOPICS[:3]])
+    with pytest.warns(UserWarning, match="1 of 2 texts are empty or missing"):
+        model.predict(["green tea", None])
+
+
+def test_partial_fit_learns_new_labels_and_words(tmp_path):
+    model = TextClassifier().partial_fit(TEXTS, TOPICS)
+    before = model.predict(TEXTS)
+    model.save("m")
+    for one in (
+        model,
+        TextClassifier.load("m"),
+        TextClassifier(init="m"),
+        TextClassifier(init=model),
+    ):
+        one.partial_fit(["a grey whale", "the whale swims"] * 20, ["sea"] * 40)
+        assert one.classes_.tolist() == ["road", "sea", "tea"]
+        assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
+        assert (one.predict(TEXTS) == before).mean() > 0.9
+    with pytest.raises(UsageError, match="has labels of the type text, unlike '3'"):
+        model.partial_fit(TEXTS, [3, 4, 5] * 30)
+    with pytest.raises(UsageError, match="another form"):
+        model.partial_fit(TEXTS, [[one] for one in TOPICS])
+    with pytest.raises(UsageError, match=r"ngrams=2: .* was trained with 1; omit it"):
+        TextClassifier(init=model, ngrams=2).fit(TEXTS, TOPICS)
+
+
+def test_without_a_search_nothing_is_compared(cli):
+    model = TextClassifier(tune=False).fit(TEXTS, TOPICS)
+    choice = model.model_.record["choice"]
+    assert choice["trials"] == [] and model.model_.calibration.kind == "softmax"
+    assert (model.predict(TEXTS) == TOPICS).mean() > 0.95
+    written(TOPICS)
+    cli("classify train d.tsv --tune 0 -o m")
+    assert np.array_equal(dw.load("m").predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert "calibrating" not in cli.err and "without a comparison" in cli.err

@@ -1,0 +1,64 @@
+"""Indicator matrices, in which scikit-learn has the labels of rows that may have several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from dcme_w2v.errors import UsageError
+
+from .labeled import instances_of
+
+MAX_LABELS = 2**31 - 2  # the core uses 32-bit indices, and one class is for rows without a label
+
+Indicator = tuple[bool, int, Any]  # whether a matrix is sparse, its columns and its type
+
+
+def is_indicator(y: Any) -> bool:
+    """Return whether labels are an indicator matrix: sparse, or with several columns."""
+    try:
+        return issparse(y) or np.asarray(y).shape[1:] > (1,)
+    except ValueError:  # rows of different lengths
+        raise UsageError(
+            "y has lists of labels; give MultiLabelBinarizer().fit_transform(y)"
+        ) from None
+
+
+def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
+    """Return the labels of each row in an indicator matrix, and the number of labels.
+
+    Raises
+    ------
+    UsageError
+        The matrix has other entries than 0 and 1, one column, or not `rows` rows.
+    """
+    try:
+        found = csr_matrix(y)
+    except (TypeError, ValueError):
+        raise UsageError("y has several columns that are not numeric; give 0 and 1") from None
+    if found.shape[0] != rows:
+        raise UsageError(
+            f"{rows} rows of X and {found.shape[0]} of y; give one row of y per row of X"
+        )
+    if not 2 <= found.shape[1] <= MAX_LABELS:
+        raise UsageError(
+            f"y is a sparse matrix of {found.shape[1]} columns; give one column per label"
+        )
+    found.sum_duplicates()
+    if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
+        raise UsageError(
+            f"y has the entry {wrong[0]!r}: an indicator matrix may contain only 0 and 1"
+        )
+    found.eliminate_zeros()
+    return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
+
+
+def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
+    """Return an indicator matrix of the labels of each row."""
+    sets = list(labels)
+    rows, numbers = instances_of(sets)
+    found = csr_matrix((np.ones(len(rows), dtype), (rows, numbers)), (len(sets), columns))
+    return found if is_sparse else found.toarray()
