@@ -1,38 +1,42 @@
-"""A classifier from five labels per class and many unlabeled texts."""
+"""A classifier from ten labels per class and many unlabeled texts.
 
+The texts are paragraphs of the documentation inside Python and its packages; a class is a module or
+package.
+"""
+
+import collections
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import dcme_w2v as dw
 
-draw = random.Random(1)
-TOPICS = {
-    "sport": "match goal team player season coach win lose ball stadium race medal",
-    "politics": "minister vote party law parliament election tax budget reform debate",
-    "weather": "rain storm sun wind cloud snow cold warm forecast temperature ice fog",
-}
-COMMON = "the a of and to in was has new old first last year day people city"
+if not Path("docs.tsv").exists():
+    demo = [sys.executable, "-m", "dcme_w2v", "demo", "--documents", "docs.tsv"]
+    subprocess.run(demo, check=True)
+lines = Path("docs.tsv").read_text(encoding="utf-8").splitlines()
+documents = [line.split("\t", 1) for line in lines]
 
+# The ten largest classes. The last fifth of the documents is for testing; of the others, ten per
+# class keep their labels.
+counts = collections.Counter(label for label, _ in documents)
+classes = {label for label, _ in counts.most_common(10)}
+documents = [one for one in documents if one[0] in classes]
+random.Random(1).shuffle(documents)
+labels, texts = zip(*documents[:4000], strict=True)
+rows = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
+test = len(texts) * 4 // 5
+known, left = [], dict.fromkeys(classes, 10)
+for label in labels[:test]:
+    known.append(label if left[label] > 0 else None)
+    left[label] -= 1
+labeled = [row for row, label in enumerate(known) if label]
 
-def text(topic):
-    """Return a text with a third of its words from a topic."""
-    sources = [(TOPICS[topic] if draw.random() < 0.3 else COMMON).split() for _ in range(15)]
-    return " ".join(draw.choice(words) for words in sources)
-
-
-topics = [draw.choice(list(TOPICS)) for _ in range(1500)]
-texts = [text(topic) for topic in topics]
-rows = TfidfVectorizer().fit_transform(texts)
-
-# Five texts of each topic keep their labels, None is no label; the last 500 are the test.
-labels, left = [], dict.fromkeys(TOPICS, 5)
-for topic in topics[:1000]:
-    labels.append(topic if left[topic] > 0 else None)
-    left[topic] -= 1
-labeled = [i for i, label in enumerate(labels) if label]
-
-alone = dw.MaxentClassifier(threads=1).fit(rows[labeled], [labels[i] for i in labeled])
-fused = dw.FusedFeatures(threads=1).fit(rows[:1000], labels)
-print(f"labels alone: {alone.score(rows[1000:], topics[1000:]):.1%}")
-print(f"with unlabeled texts: {fused.score(rows[1000:], topics[1000:]):.1%}")
+alone = dw.TextClassifier(threads=1)
+alone.fit([texts[row] for row in labeled], [known[row] for row in labeled])
+fused = dw.FusedFeatures(threads=1).fit(rows[:test], known)
+print(f"{len(labeled)} labels alone: {alone.score(texts[test:], labels[test:]):.1%}")
+print(f"with unlabeled texts: {fused.score(rows[test:], labels[test:]):.1%}")

@@ -1,28 +1,31 @@
-"""Vectors of products from baskets: no words, no order, the same training."""
+"""Vectors of items from baskets: names that functions of Python's library call together."""
 
-import random
+import ast
+import sysconfig
+from pathlib import Path
 
 import dcme_w2v as dw
 
-draw = random.Random(1)
-GROUPS, PRODUCTS, BASKETS = 20, 30, 6000
 
-# A basket has products of one group, and two others at random.
-names = [[f"group{group}_product{i}" for i in range(PRODUCTS)] for group in range(GROUPS)]
-everything = [name for group in names for name in group]
-baskets = [draw.sample(draw.choice(names), 6) + draw.sample(everything, 2) for _ in range(BASKETS)]
-for basket in baskets:
-    draw.shuffle(basket)
+def baskets(path):
+    """Yield the set of names that each function of a file calls."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):  # a test file that is invalid on purpose
+        return
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+            yield {getattr(one, "attr", getattr(one, "id", None)) for one in called} - {None}
 
-# A window as wide as a basket, since order means nothing.
-vectors = dw.train(baskets, dim=32, window=8, window_mode="fixed", epochs=10, threads=1)
 
-print(*(found.word for found in vectors.most_similar("group3_product7", topn=5)))
+files = Path(sysconfig.get_path("stdlib")).rglob("*.py")
+files = [file for file in files if "site-packages" not in file.parts]
+called = [sorted(basket) for file in files for basket in baskets(file) if len(basket) > 1]
+print(f"{len(called):,} functions")
 
-same = total = 0
-for name, near in zip(
-    vectors.words, vectors.most_similar_batch(vectors.words, topn=10), strict=True
-):
-    total += len(near)
-    same += sum(found.word.split("_")[0] == name.split("_")[0] for found in near)
-print(f"neighbors in the same group: {same / total:.0%}")
+# A fixed window as wide as a large basket, because the order of items has no meaning.
+vectors = dw.train(called, dim=50, window=20, window_mode="fixed", epochs=20, threads=1)
+for name in [one for one in ("recv", "acquire", "mkdir", "sqrt") if one in vectors]:
+    near = vectors.most_similar(name, topn=5)
+    print(f"{name:8}", ", ".join(found.word for found in near))

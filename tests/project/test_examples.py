@@ -13,7 +13,6 @@ pytestmark = pytest.mark.long
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEEDS = {
     "few_labels.py": ["sklearn"],
-    "sentence_search.py": ["sklearn", "usearch"],
     "word_vectors.ipynb": ["matplotlib"],
     "classifier.ipynb": ["sklearn", "pandas"],
 }
