@@ -69,11 +69,15 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slo
 # On x86-64 by the kernels of OpenBLAS that numpy and scipy have, where the processor has them.
 BLAS_KERNELS = $(if $(filter x86_64,$(shell uname -m)),HASWELL $(shell grep -qsw avx512vl /proc/cpuinfo && echo SKYLAKEX),ARMV8)
 
+# This test tries one and two threads by itself.
+TRIES_THREADS := tests/project/test_promises.py::test_results_do_not_depend_on_threads
+
 test-bits: $(VENV)/.dev $(VENV)/.built ## run the tests of equal bits with other kernels and threads of BLAS
 	@for kernels in $(BLAS_KERNELS); do for threads in 1 2; do \
 	    echo "== OpenBLAS $$kernels, threads: $$threads"; \
 	    OPENBLAS_CORETYPE=$$kernels OPENBLAS_NUM_THREADS=$$threads \
-	        $(BIN)/python -m pytest -q -m "bits and not slow" -p no:cacheprovider || exit 1; \
+	        $(BIN)/python -m pytest -q -m "bits and not slow" -p no:cacheprovider \
+	        $$([ $$threads = 1 ] || echo --deselect $(TRIES_THREADS)) || exit 1; \
 	done; done
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes, or those of TESTS
@@ -96,7 +100,7 @@ torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, interrupted start
 
 torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; takes an hour
 	@DCME_W2V_REPEATS=100 $(BIN)/python -m pytest -q tests/formats/test_hostile_files.py
-	@$(BIN)/python scripts/torture.py kills writes soak --kills 300 --faults 0
+	@$(BIN)/python scripts/torture.py kills writes starts soak --kills 300 --faults 0 --starts 1000
 
 # C tests, fuzzers and sanitizers are in tests/Makefile.
 IN_TESTS := @$(MAKE) -j$(shell getconf _NPROCESSORS_ONLN) --no-print-directory -f tests/Makefile

@@ -8,8 +8,8 @@
     soak     one long run, whose resident memory must stay flat
 
 Kills at a rename, readers against writers and planted files are in
-tests/formats/test_hostile_files.py. `make torture` runs these, kills and writes in a short form,
-`make torture-long` all at length. Prints
+tests/formats/test_hostile_files.py. `make torture` runs these, kills, writes and
+starts in a short form, `make torture-long` all at length. Prints
 counts, one line a part; with --json an object a part. Needs Linux and a C compiler.
 """
 
@@ -31,6 +31,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -322,36 +323,44 @@ WAITING = (
     "neighbors {0}/v.txt",
 )
 PROGRAM = "import os; os.write(1, b'x'); from dcme_w2v.__main__ import main; main()"
-START_SECONDS = 1.5
+START_SECONDS, STARTS_AT_ONCE = 1.5, 4
 
 
 def starts(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Interrupt commands that start, `count` times."""
-    failures: list[str] = []
-    codes: collections.Counter[str] = collections.Counter()
+    """Interrupt commands that start, `count` times; several at once, since they mostly wait."""
     (place / "v.txt").write_text("2 2\nword1 1 2\nword2 2 1\n")
-    for _ in range(count):
-        command = chance.choice(WAITING).format(place).split()
-        argv = [sys.executable, "-c", PROGRAM, *command]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as child:
-            assert child.stdin and child.stdout and child.stderr
-            child.stdout.read(1)
-            time.sleep(chance.uniform(0, START_SECONDS))
-            child.send_signal(signal.SIGINT)
-            try:
-                code = child.wait(PATIENCE / 10)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                code = HANG
-            said = child.stderr.read().decode()
-        codes[str(code)] += 1
-        errors = [line for line in said.splitlines() if line.startswith("error: ")]
-        is_silent = code == -signal.SIGINT and not errors
-        is_told = code == 128 + signal.SIGINT and len(errors) == 1
-        if not (is_silent or is_told) or "Traceback" in said or "Exception" in said:
-            failures.append(f"{' '.join(command)}: exit code {code}: {said!r}")
+    todo = [
+        (chance.choice(WAITING).format(place), chance.uniform(0, START_SECONDS))
+        for _ in range(count)
+    ]
+    with ThreadPoolExecutor(STARTS_AT_ONCE) as pool:
+        found = list(pool.map(_interrupted, todo))
+    codes = collections.Counter(str(code) for code, _ in found)
+    failures = [problem for _, problem in found if problem]
     return {"part": "starts", "codes": dict(codes), "failures": failures}
+
+
+def _interrupted(one: tuple[str, float]) -> tuple[int, str | None]:
+    """Interrupt a command some seconds after it started; return its exit code and any problem."""
+    command, seconds = one
+    argv, pipe = [sys.executable, "-c", PROGRAM, *command.split()], subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        assert child.stdin and child.stdout and child.stderr
+        child.stdout.read(1)
+        time.sleep(seconds)
+        child.send_signal(signal.SIGINT)
+        try:
+            code = child.wait(PATIENCE / 10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code = HANG
+        said = child.stderr.read().decode()
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    is_silent = code == -signal.SIGINT and not errors
+    is_told = code == 128 + signal.SIGINT and len(errors) == 1
+    if (is_silent or is_told) and "Traceback" not in said and "Exception" not in said:
+        return code, None
+    return code, f"{command}: exit code {code}: {said!r}"
 
 
 def soak(minutes: float, place: Path) -> dict[str, Any]:
@@ -399,7 +408,7 @@ def main() -> None:
     parts = ["kills", "writes", "starts"]
     parser.add_argument("parts", nargs="*", default=parts, help=f"{' '.join(parts)} soak")
     parser.add_argument("--kills", type=int, default=60, help="how many")
-    parser.add_argument("--starts", type=int, default=200, help="how many to interrupt")
+    parser.add_argument("--starts", type=int, default=100, help="how many to interrupt")
     parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
     parser.add_argument("--seed", type=int, default=1)
