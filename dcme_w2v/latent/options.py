@@ -39,7 +39,7 @@ class LatentOptions(Checked):
     )
     starts: int | None = option(
         None,
-        "number of EM starts, of which the best is kept (default: 1; unsupervised: 10)",
+        "EM starts, of which the best is kept (default: 1; unsupervised: 10, few documents: 30)",
         minimum=1,
         maximum=10000,
         advanced=True,
@@ -79,6 +79,7 @@ L2 = 3e-6
 # Without labels, and how many times as many are of the quadratic, which had the lowest cost on
 # nearly all sets below FEW_LATENT classes, on none from there (docs/decisions/latent-classes.md).
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
+STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # fewer documents have more local optima
 EPOCHS = 100
 DIMENSIONS = 50  # dimensions for latent semantic analysis, and singular vectors for the quadratic
 
@@ -119,7 +120,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
             "documents"
         )
     found: dict[str, Any] = {
-        "starts": STARTS_UNSUPERVISED if own else 1,
+        "starts": (STARTS_OF_FEW if rows < FEW_DOCUMENTS else STARTS_UNSUPERVISED) if own else 1,
         "threads": default_threads(),
         "epochs": EPOCHS,
         "lsa": DIMENSIONS if own and features > DIMENSIONS else 0,

@@ -77,7 +77,14 @@ def saved(options, labels=True, multilabel=False, features=70):
     return model, matrix
 
 
-@pytest.mark.parametrize("latent, of_quadratic", [(5, 30), (8, 0)])
+@pytest.mark.parametrize("rows, unsupervised, wanted", [
+    (1999, True, 30), (2000, True, 10), (1999, False, 1),
+])  # fmt: skip
+def test_few_documents_have_more_starts(rows, unsupervised, wanted):
+    assert resolved(LatentOptions(latent=4, unsupervised=unsupervised), 2, rows, 9).starts == wanted
+
+
+@pytest.mark.parametrize("latent, of_quadratic", [(5, 90), (8, 0)])
 def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_quadratic):
     X, _ = blobs(200, 5, 8, spread=5.0)
     options = LatentOptions(latent=latent, unsupervised=True, threads=1, tolerance=0.0, epochs=20)
@@ -86,8 +93,8 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_q
     quiet.message = said.append
     solution, record = fit(data, resolved(options, 0, *X.shape), quiet)
     starts = record["starts"]
-    assert [one["iterations"] for one in starts] == [1] * (10 + of_quadratic)
-    wanted = ["kmeans"] * 10 + ["quadratic"] * of_quadratic
+    assert [one["iterations"] for one in starts] == [1] * (30 + of_quadratic)
+    wanted = ["kmeans"] * 30 + ["quadratic"] * of_quadratic
     assert [one["init"] for one in starts] == wanted
     for init in {*wanted}:  # each has random numbers of its own
         assert len({one["cost"] for one in starts if one["init"] == init}) > 1

@@ -199,3 +199,21 @@ def test_edits_are_duplicates_and_strangers_are_not():
     assert dw.Search().fit([*texts, *copies]).duplicates(1) == []
     (same,) = dw.Search().fit([texts[0], texts[0].upper(), "other words"]).duplicates(1)
     assert same == (0, 1, 1.0)
+
+
+def test_words_similar_to_an_unknown_one_weigh_their_idf_times_the_cosine():
+    index = dw.Search().fit(["reading books", "reader", "a car", "reading cars"])._index
+    query = index.query(["readings"])
+    names = [index.words[one] for one in query.alike.tolist()]
+    assert names == ["reading", "reader"]
+    for name, weight in zip(names, query.alike_weights, strict=True):
+        own, other = set(grams(name)), set(grams("readings"))
+        cosine = len(own & other) / math.sqrt(len(own) * len(other))
+        assert weight == pytest.approx(cosine * index.idf[index.words.find(name)])
+
+
+def test_a_short_text_in_a_longer_one_is_compared():
+    words = [f"word{letter}" for letter in "abcdefghijklm"]
+    texts = [" ".join(words), " ".join(words[:3]), " ".join(words[3:])]
+    found = dw.Search().fit(texts).duplicates(threshold=0.05)
+    assert [(one[0], one[1]) for one in found] == [(0, 1), (0, 2)]

@@ -246,7 +246,7 @@ def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors, cli)
 
 
 def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, cli):
-    pairs = ["5\tking\tking queen", "1.5\ttea\tcar", "\tno\tscore", "0\tthe\tcafé"]
+    pairs = ["5\tking\tking queen\tnote", "1.5\ttea\tcar", "\tno\tscore", "0\tthe\tcafé"]
     Path("sts.tsv").write_text("\n".join(pairs) + "\n")
     score = dw.eval_sts(vectors, "sts.tsv", pooling="mean")
     v = vectors

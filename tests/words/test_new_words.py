@@ -37,6 +37,15 @@ def manifest_of(path):
     return found
 
 
+@pytest.mark.parametrize("counts", [None, [3, 2, 0]])
+def test_a_kept_word_that_the_text_lacks_counts_once(counts):
+    """The noise distribution and the sampling of frequent words need a count."""
+    start = dw.Vectors(["a", "b", "gone"], np.eye(3, 4), counts=counts)
+    own = {"dim": 4, "epochs": 1, "threads": 1, "min_count": 1, "progress": False}
+    v = dw.train([["a", "b"]] * 5, init=start, init_vocab="old", **own)
+    assert dict(zip(v.words, v.counts.tolist(), strict=True))["gone"] == 1
+
+
 @pytest.mark.parametrize(
     "kept, counts",
     [
