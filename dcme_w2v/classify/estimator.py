@@ -30,7 +30,7 @@ from dcme_w2v.training.progress import Reporter, reporting_to
 from .calibration import Calibration
 from .choose import MIN_COMPARED, Problem
 from .constants import SMALL
-from .fit import Fitted, Job, RemoteTraining, fit_linear
+from .fit import Fitted, Job, RemoteTraining, fit_linear, resource_estimate
 from .indicator import is_indicator, label_sets
 from .labeled import Labeled, class_weights, of_documents
 from .metrics import check_scores
@@ -44,7 +44,6 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
-from .resources import resource_estimate
 from .solver import is_dense
 from .trainer import (
     ClassifierTrainer,

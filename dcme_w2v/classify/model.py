@@ -32,7 +32,7 @@ from dcme_w2v.platform import PathLike
 
 from .calibration import Calibration
 from .features import TextFeatures
-from .forest import Forest
+from .label_tree import Forest
 from .labeled import array_of_labels, label_of_name, name_of_label
 from .metrics import (
     Top,

@@ -34,7 +34,7 @@ from .dataset import (
 )
 from .dataset import read as read_documents
 from .features import TextFeatures
-from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear
+from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear, resource_estimate
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
 from .options import (
     NO_SUBWORDS,
@@ -46,7 +46,6 @@ from .options import (
     resolved,
 )
 from .predict import held_out_line, measured
-from .resources import resource_estimate
 from .small import compressed
 from .trainer import warn_of_short_rows
 
@@ -122,7 +121,7 @@ def train(
     -------
     Classifier, or dict for a dry run
         Its `record` has the counts, the epochs and, as "heldout", the measures; or the resources of
-        `dcme_w2v.classify.resources.resource_estimate`, as "refused" the error if there is not
+        `dcme_w2v.classify.fit.resource_estimate`, as "refused" the error if there is not
         enough memory.
 
     Raises

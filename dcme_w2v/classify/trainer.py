@@ -17,9 +17,8 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
-from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.sparse_rows import with_values
-from dcme_w2v.training.trainer import Progress, Trainer
+from dcme_w2v.training.trainer import Progress, Trainer, core_options, kernels_named, new_table
 
 from .metrics import log_softmax, relevance
 from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions

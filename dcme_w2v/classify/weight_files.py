@@ -20,8 +20,7 @@ from dcme_w2v.numeric.arrays import (
     drop_pages,
 )
 
-from .forest import Forest, forest_of, tree_arrays
-from .label_tree import Tree
+from .label_tree import Forest, Tree, forest_of, tree_arrays
 from .metrics import log_softmax
 from .trainer import Scorer, Weights, rows_at_once
 

@@ -19,8 +19,8 @@ from dcme_w2v.classify.constants import RAISED, ROUNDS, TOKENS_A_ROUND
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
-from dcme_w2v.numeric.core import new_table
 from dcme_w2v.text.cache import LAST
+from dcme_w2v.training.trainer import new_table
 from dcme_w2v.words.options import Options, TrainOptions, resolved
 from dcme_w2v.words.trainer import Trainer
 

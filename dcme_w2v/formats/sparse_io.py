@@ -32,8 +32,8 @@ from dcme_w2v.numeric.arrays import I64, without_warnings
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows, fit_columns
 from dcme_w2v.platform import PathLike
 
+from .artifact import npy_header, read_head
 from .columns import NoneOfThese, label_of, labels_of
-from .npy import npy_header, read_head
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -26,7 +26,6 @@ from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, Array
-from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sealed import Sealed
 from dcme_w2v.numeric.shown import Shown
@@ -34,6 +33,7 @@ from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.training.trainer import kernels_named
 
 from .mixture import Mixture
 from .options import ScdvOptions

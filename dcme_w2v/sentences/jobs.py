@@ -17,8 +17,8 @@ from dcme_w2v.files.atomic import (
 )
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
+from dcme_w2v.formats.artifact import npy_header, read_npy
 from dcme_w2v.formats.corpus import Block, Corpus
-from dcme_w2v.formats.npy import npy_header, read_npy
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of, valid
 from dcme_w2v.numeric.arrays import F32

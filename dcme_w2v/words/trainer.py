@@ -10,10 +10,10 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.formats.vectors.tables import NEIGHBORS
 from dcme_w2v.numeric.arrays import F32, I64, U32, drop_pages, unit_vectors
-from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.trainer import core_options, kernels_named, new_table, table_of
 
 from .likelihood import Neighbors
 from .options import TrainOptions

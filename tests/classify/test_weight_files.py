@@ -12,7 +12,7 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import drop_pages
-from dcme_w2v.numeric.core import new_table
+from dcme_w2v.training.trainer import new_table
 
 
 def classifier(density, features=50, classes=37):

@@ -8,7 +8,7 @@ import pytest
 from helpers import edit
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats import npy
+from dcme_w2v.formats import artifact
 from dcme_w2v.formats.artifact import load_model, read_tensors, save_model, words_arrays
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import ChunkedArray
@@ -30,7 +30,7 @@ def path():
 
 @pytest.mark.parametrize("mapped", [False, True])
 def test_what_is_written_is_read(path, monkeypatch, mapped):
-    monkeypatch.setattr(npy, "READ_BYTES", 0 if mapped else 1 << 20)
+    monkeypatch.setattr(artifact, "READ_BYTES", 0 if mapped else 1 << 20)
     model = load_model(path, "thing", 1)
     assert model.description == {"options": {"k": 2}, "name": "ä\"'"}
     assert model.arrays.keys() == ARRAYS.keys()
@@ -149,7 +149,7 @@ def two(begin, end, size):
 )
 @pytest.mark.parametrize("mapped", [False, True])
 def test_a_damaged_file_is_one_line(monkeypatch, content, said, mapped):
-    monkeypatch.setattr(npy, "READ_BYTES", 0 if mapped else 1 << 20)
+    monkeypatch.setattr(artifact, "READ_BYTES", 0 if mapped else 1 << 20)
     Path("m").write_bytes(content)
     with pytest.raises(FormatError) as caught:
         load_model("m", "thing", 1)

@@ -129,7 +129,7 @@ def test_a_dry_run_reports_and_writes_nothing(cli, line):
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
-    for module in ("files.space", "words.train", "classify.resources", "scdv.fit"):
+    for module in ("files.space", "words.train", "classify.fit", "scdv.fit"):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
     assert "bytes of memory, 100 are available: lower" in plan["refused"]

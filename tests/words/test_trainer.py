@@ -14,8 +14,8 @@ from helpers import MODELS, OBJECTIVES, options_of
 from dcme_w2v._core import models as core
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.numeric.core import new_table
 from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.trainer import new_table
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer, settings_of
 

@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import arrays
 import dcme_w2v as dw
 from dcme_w2v import Vectors
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats import npy
+from dcme_w2v.formats import artifact
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 
 
@@ -154,7 +154,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, use):
-    monkeypatch.setattr(npy, "READ_BYTES", 0)
+    monkeypatch.setattr(artifact, "READ_BYTES", 0)
     rows, name = np.array([[1, 2], [np.nan, 3]], "f4"), "v.safetensors"
     save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
     edit(name, {"vectors": rows, "context": rows, "counts": np.array([2, 1])})
@@ -170,8 +170,8 @@ def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, use):
 CUT = """
 import os
 import dcme_w2v as dw
-from dcme_w2v.formats import npy
-npy.READ_BYTES = 0
+from dcme_w2v.formats import artifact
+artifact.READ_BYTES = 0
 for name in ("v.safetensors", "v.bin"):
     v = dw.Vectors.load(name)
     os.truncate(name, 1)

@@ -28,7 +28,7 @@ from dcme_w2v.files.opening import MAGIC, open_regular
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.platform import PathLike
 
-from ..npy import contents
+from ..artifact import contents
 from ..vocabulary import Words
 from .subwords import Subwords
 from .tables import T, WordTables, blocks_of
