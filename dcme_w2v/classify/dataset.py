@@ -20,7 +20,7 @@ from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like, stored_size
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
-from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
+from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_sparse_rows
 from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
@@ -402,11 +402,11 @@ def _read_rows(
     parts: list[csr_matrix] = []
     names: Labels = []
     for path in docs:
-        matrix, found = read_vectors(path, labels)
+        matrix, found = read_sparse_rows(path, labels)
         parts.append(matrix)
         names += found
     for path in unlabeled:
-        parts.append(read_vectors(path, None)[0])
+        parts.append(read_sparse_rows(path, None)[0])
         names += [()] * parts[-1].shape[0]
     matrix = join(parts)
     names = names if takes_none else [tuple(one) for one in names]
@@ -419,7 +419,7 @@ def _read_rows(
         columns=columns_of([*docs, *unlabeled], parts),
     )  # fmt: skip
     if holdout.file is not None:
-        matrix, names = read_vectors(holdout.file, None, data.columns)
+        matrix, names = read_sparse_rows(holdout.file, None, data.columns)
         has = np.array([bool(one if takes_none else len(one)) for one in names], dtype=bool)
         data.held_matrix = truncate_columns(matrix, data.matrix.shape[1])[has]
         data.held_labels = _selected(names, has)
@@ -562,7 +562,7 @@ def _pieces(
                 f"{docs[0]}: contains vectors, but the model classifies text; give text"
             )
         for path in docs:
-            matrix, names = read_vectors(path, labels, model.record.get(COLUMNS))
+            matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))
             yield known_columns(matrix, model, path), names, []
         return
     text = model.text

@@ -58,7 +58,7 @@ from .trainer import (
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
 LEFT_OUT_OF_SETS = (
-    1000  # number of documents left out if documents have several labels, which are mostly rare
+    1000  # documents held out if documents have several labels, because most labels are rare
 )
 ABOVE = 1.25  # factor of the untrained loss at the end that counts as divergence
 FALL = 10.0  # standard errors by which training may be worse than the trials

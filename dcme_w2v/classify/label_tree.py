@@ -43,7 +43,10 @@ BEAM = 10  # number of nodes searched per level
 # Smaller weights are dropped. The margin is 4; on EURLEX57K 0.4 leaves twice as many weights, and
 # P@5 is 0.4 higher.
 SMALLEST = 0.6
-DIMENSIONS, OF_A_LABEL = 256, 32  # dimensions of centroids, and documents per label in them
+DIMENSIONS, OF_A_LABEL = (
+    256,
+    32,
+)  # dimensions of the centroids, and maximum documents per label in each
 ROUNDS = 20  # iterations of 2-means
 BLOCK = 1024  # number of labels whose centroids are projected at once
 

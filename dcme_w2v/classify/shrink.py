@@ -300,7 +300,7 @@ class ShrunkModel(Classifier):
 
     @property
     def evidence(self) -> Evidence:
-        """The quantized levels."""
+        """The level of each weight."""
         return self.shrunk.evidence
 
     @property

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # power iterations that nearly find a covariance's first eigenvector
+POWERS = 20  # power iterations, enough to approximate a covariance's first eigenvector
 CLASSES_PER_CACHE_LINE = 16  # DCME_PAD in csrc/kernels/kernels.h
 
 
@@ -87,7 +87,7 @@ SHORT = 0.1  # length relative to the bias below which the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 18  # copied at once
 MARGIN = 4.0  # of the hinge loss, as in csrc/classify/hinge.c
 DIVERGED = 10.0  # factor of the untrained loss of an epoch that counts as divergence
-ROUNDED = 1e-4  # relative rounding of a weight that needs no further visit
+ROUNDED = 1e-4  # relative error of a weight's rounding that is accepted without another visit
 
 
 def documents_at_once(classes: int) -> int:

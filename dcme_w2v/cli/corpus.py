@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file; - is stdout", TEXT)
 @flag(
     "--merge",
-    "merge counts: CORPUS are files that this command wrote",
+    "merge the counts of CORPUS, which are files that this command wrote",
     name="merging",
     group="Input",
 )

@@ -15,7 +15,9 @@ from dcme_w2v.numeric.arrays import F64, I64
 
 L2 = 1e-5  # L2 of models that also train on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
-SELF_TRAINING_STEPS = 3  # steps with the most confident third, two thirds, and all of the documents
+SELF_TRAINING_STEPS = (
+    3  # training steps: on the most confident third, two thirds, then all documents
+)
 
 
 class ScoredRows:

@@ -59,7 +59,7 @@ def is_vectors(path: str) -> bool:
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
 
-def read_vectors(
+def read_sparse_rows(
     path: str, labels: str | None, columns: int | None = None
 ) -> tuple[csr_matrix, Labels]:
     """Read a sparse matrix (.npz, .mtx or .svm) and the labels of its rows, () for none.

@@ -293,7 +293,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Suggest a pipeline if rows are texts; suppress warnings about infinity, an error here."""
+    """Suggest a pipeline if rows are texts; silence warnings about infinity, which is an error."""
     try:
         with np.errstate(over="ignore"):
             yield

@@ -50,7 +50,7 @@ class CompressedRows:
         return CompressedRows((self.data[at], self.indices[at], starts), shape)
 
     def entries(self, kept: Bools) -> CompressedRows:
-        """Select entries by a mask; the shape stays."""
+        """Return only the entries that a mask selects, with the same shape."""
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 

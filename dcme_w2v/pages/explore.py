@@ -31,7 +31,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write, uncompressed_name
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
-from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
+from dcme_w2v.formats.sparse_io import is_vectors, read_sparse_rows
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, specificity
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
@@ -114,7 +114,7 @@ def read_items(
         matrix = np.array(vectors.vectors[:limit])
         about = (made := how_made(vectors)) and f", {made}"
     else:
-        rows, own = read_vectors(path, None)
+        rows, own = read_sparse_rows(path, None)
         total, found = rows.shape[0], ["|".join(one) for one in own[:limit]]
         matrix = _reduced(rows[:limit], seed)
         names, about = [str(number) for number in range(1, len(found) + 1)], ""

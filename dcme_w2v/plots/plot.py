@@ -15,7 +15,7 @@ from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
-from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_vectors
+from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_sparse_rows
 from dcme_w2v.numeric.arrays import F64, unit_vectors
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import is_log, read_log
@@ -203,7 +203,7 @@ def draw_rows(
 
     If there are more than `limit` rows, a random sample is drawn.
     """
-    rows, found = read_vectors(path, None)
+    rows, found = read_sparse_rows(path, None)
     names = found if labels is None else read_labels(labels, rows.shape[0])
     count = min(limit, rows.shape[0])
     chosen = np.sort(np.random.default_rng(seed).choice(rows.shape[0], count, replace=False))

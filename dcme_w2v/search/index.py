@@ -25,7 +25,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 
 from .options import SearchOptions
 
-SHORTEST, LONGEST = 3, 5  # characters of an n-gram, with the < and > around a word
+SHORTEST, LONGEST = 3, 5  # length of an n-gram in characters; a word is enclosed in < and >
 GRAMS = 1 << 20  # number of hash values of n-grams
 CANDIDATES = 1000  # number of documents that n-grams and vectors rerank
 SIMILAR = 0.3  # minimum cosine for a word to replace one that no document has

@@ -83,8 +83,8 @@ class Pooling:
             raise UsageError(f"--pooling={kind}: the vectors are empty or contain NaN; give others")
         if counts is None:
             warn(
-                "the vectors have no word counts, so their order is taken as the order of "
-                "frequency; a .safetensors file has counts"
+                "the vectors have no word counts, so they are assumed to be sorted by frequency; a "
+                ".safetensors file has counts"
             )
             tokens = counts_by_order(len(vectors))
         else:

@@ -49,12 +49,12 @@ class StsScore:
 
     @property
     def pearson(self) -> float:
-        """Mean of the files."""
+        """Mean over the files."""
         return float(np.mean([one.pearson for one in self.sets]))
 
     @property
     def spearman(self) -> float:
-        """Mean of the files."""
+        """Mean over the files."""
         return float(np.mean([one.spearman for one in self.sets]))
 
     def as_dict(self) -> dict[str, Any]:

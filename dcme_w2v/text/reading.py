@@ -134,7 +134,7 @@ class Reading:
             )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
-        """Encode a block by a word table of its own; runs in a worker."""
+        """Encode a block with its own word table; runs in a worker."""
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))

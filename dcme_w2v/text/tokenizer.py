@@ -55,8 +55,8 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In sorted order, the words that a word begins with are the one before it, or in turn
-        # beginnings of that one.
+        # In sorted order, a word that another one begins with is the previous word, or a beginning
+        # of it.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))

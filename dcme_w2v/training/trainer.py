@@ -17,7 +17,7 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 8 << 20  # table bytes that a poll checks at most: a part of the L3 cache
+CHECKED_AT_ONCE = 8 << 20  # maximum table bytes that a poll checks, which is a part of the L3 cache
 POLLS_A_PASS = 4  # polls until small tables are checked: within a second
 
 

@@ -102,7 +102,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     least = within.max(axis=0) if len(within) else _SMALLEST
     has_place = np.all(
         [rows.any(axis=1) for rows in turned], axis=0
-    )  # words without a row of zeros
+    )  # words whose rows are not all zeros
     score[(between.min(axis=0) <= least) | ~has_place] = -np.inf
     best = np.argsort(-score, kind="stable")[:topn]
     best = best[score[best] > -np.inf]

@@ -43,7 +43,7 @@ TABLES = ("parquet", "feather", "arrows") if find_spec("pyarrow") else ()
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 
 
-def read_vectors(path):
+def read_sparse_rows(path):
     """Load vectors, and verify that `check` agrees on whether they can be loaded."""
     report = check(path)
     try:
@@ -63,7 +63,7 @@ def read_text(path):
 
 # A file of `write_files` or `write_more`, and what reads it: a function, or a command line.
 READERS = {
-    **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_vectors),
+    **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_sparse_rows),
     "i.bin": "neighbors i.bin aa unseen",
     "voc": "vocab --merge voc --output o",
     "tab": "phrases c.txt --output o --read-table tab",
