@@ -35,7 +35,7 @@ def files(tmp_path_factory):
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     labels = ("numpy", "scipy", "email")
     documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
-    for name in ("documents", "train", "dev", "test"):
+    for name in ("documents", "train", "dev", "test", "today"):
         (folder / f"{name}.tsv").write_text("".join(documents))
     sentence = "Ann\tB-PER\nlives\tO\nin\tO\nRome\tB-LOC\n\nOslo\tB-LOC\nis\tO\ncold\tO\n\n"
     for name in ("train", "test"):
