@@ -14,15 +14,8 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64
-from dcme_w2v.numeric.sklearn_base import (
-    Estimator,
-    check_all_labeled,
-    check_features,
-    check_training,
-    check_weights,
-    options_of,
-    parameters,
-)
+from dcme_w2v.numeric.estimators import check_all_labeled, check_weights, options_of, parameters
+from dcme_w2v.numeric.sklearn_base import Estimator, check_features, check_training
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.executor import on_cluster
 from dcme_w2v.training.progress import Reporter, reporting_to

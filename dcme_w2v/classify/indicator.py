@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.sparse_rows import is_sparse
 
 from .labeled import instances_of
 
@@ -20,7 +20,7 @@ Indicator = tuple[bool, int, Any]  # whether a matrix is sparse, its columns and
 def is_indicator(y: Any) -> bool:
     """Return whether labels are an indicator matrix: sparse, or with several columns."""
     try:
-        return issparse(y) or np.asarray(y).shape[1:] > (1,)
+        return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # rows of different lengths
         raise UsageError(
             "y has lists of labels; give MultiLabelBinarizer().fit_transform(y)"
@@ -35,6 +35,8 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     UsageError
         The matrix has other entries than 0 and 1, one column, or not `rows` rows.
     """
+    from scipy.sparse import csr_matrix
+
     try:
         found = csr_matrix(y)
     except (TypeError, ValueError):
@@ -58,6 +60,8 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
     """Return an indicator matrix of the labels of each row."""
+    from scipy.sparse import csr_matrix
+
     sets = list(labels)
     rows, numbers = instances_of(sets)
     found = csr_matrix((np.ones(len(rows), dtype), (rows, numbers)), (len(sets), columns))

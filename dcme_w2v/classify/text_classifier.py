@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import UsageError, warn
@@ -17,27 +16,27 @@ from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
 from dcme_w2v.formats.texts import Tokenized, told_texts
 from dcme_w2v.numeric.arrays import F32, F64
-from dcme_w2v.numeric.sealed import sealed
-from dcme_w2v.numeric.sklearn_base import (
-    Estimator,
-    TransformerMixin,
+from dcme_w2v.numeric.estimators import (
+    ProtocolEstimator,
     check_all_labeled,
     check_weights,
     options_of,
     parameters,
     tags_of_texts,
 )
-from dcme_w2v.numeric.sparse_rows import as_matrix
+from dcme_w2v.numeric.sealed import sealed
+from dcme_w2v.numeric.sparse_rows import as_matrix, is_sparse
 from dcme_w2v.platform import PathLike
 
 from .calibration import NEVER
 from .indicator import Indicator, indicator_of, label_sets
 from .labeled import kind_of_labels, name_of_label
-from .mixins import ProbabilityMixin
 from .model import Classifier, Predictor
 from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
-from .train import TrainJob, train
 from .trainer import Weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Document = str | bytes | Sequence[str]
 
@@ -52,7 +51,7 @@ class _Options(FeatureOptions, ClassifyOptions):
     last={"class_weight": None, "tune": None, "init": None},
     without=("by", "patience", "encoding_errors"),
 )
-class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+class TextClassifier(ProtocolEstimator):
     """A text classifier that works like ``dcme-w2v classify train``.
 
     Parameters
@@ -142,6 +141,8 @@ class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ig
         self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None, init: Any, tune: Any
     ) -> TextClassifier:
         """Train, perhaps from another model."""
+        from .train import TrainJob, train
+
         options, texts, own = options_of(self), told_texts(X), init
         init = init.model_ if isinstance(init, TextClassifier) else init
         given, kind, several, indicator = _labels_of(y, len(texts))
@@ -172,6 +173,10 @@ class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ig
     def transform(self, X: Iterable[Document]) -> csr_matrix:
         """Return the features of texts, a sparse matrix of float32, shape (texts, features)."""
         return as_matrix(self.model_.align_features(self.model_.rows_of(X)))
+
+    def fit_transform(self, X: Iterable[Document], y: Any, **fit_params: Any) -> csr_matrix:
+        """Learn from texts and their labels, and return the features of the texts."""
+        return self.fit(X, y, **fit_params).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the words and n-grams of the columns of `transform`."""
@@ -210,6 +215,10 @@ class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ig
     def predict_log_proba(self, X: Iterable[Document]) -> F64:
         """Return the log-probabilities of `classes_`, shape (texts, classes)."""
         return self._columns(self.model_.predict_log_proba(X, self.threads), NEVER)
+
+    def predict_proba(self, X: Iterable[Document]) -> F64:
+        """Return the probabilities of `classes_`, shape (texts, classes); rows sum to 1."""
+        return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Iterable[Document]) -> F64:
         """Return the scores of `classes_`, shape (texts, classes); the highest is predicted.
@@ -268,7 +277,12 @@ class TextClassifier(ProbabilityMixin, TransformerMixin, Estimator):  # type: ig
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Return the accuracy, or the micro F1 if texts have lists of labels."""
         if not self._several or self._indicator is not None:
-            return float(super().score(X, y, sample_weight))
+            found = self.predict(X)
+            if self._indicator is None:
+                return float(np.average(found == np.asarray(y), weights=sample_weight))
+            from sklearn.metrics import accuracy_score
+
+            return float(accuracy_score(y, found, sample_weight=sample_weight))
         pairs = [({*a}, {*b}) for a, b in zip(self.predict(X), y, strict=True)]
         right = sum(len(found & wanted) for found, wanted in pairs)
         return 2 * right / max(sum(len(found) + len(wanted) for found, wanted in pairs), 1)
@@ -335,9 +349,9 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
 
     The form is whether there are lists of labels, and which indicator matrix these were.
     """
-    if issparse(y) or (len(getattr(y, "shape", ())) == 2 and y.shape[1] != 1):
+    if is_sparse(y) or (len(getattr(y, "shape", ())) == 2 and y.shape[1] != 1):
         sets, columns = label_sets(y, texts)
-        form: Indicator = (issparse(y), columns, getattr(y, "dtype", np.dtype(np.int64)))
+        form: Indicator = (is_sparse(y), columns, getattr(y, "dtype", np.dtype(np.int64)))
         return [[str(one) for one in own] for own in sets], "integer", True, form
     if getattr(y, "ndim", 1) != 1:
         raise UsageError("y has several columns; give a list of labels for each text")

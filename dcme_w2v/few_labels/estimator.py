@@ -13,14 +13,12 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, Array
+from dcme_w2v.numeric.estimators import options_of, parameters, split_labels
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     TransformerMixin,
     check_features,
     check_training,
-    options_of,
-    parameters,
-    split_labels,
 )
 from dcme_w2v.training.progress import reporting_to
 

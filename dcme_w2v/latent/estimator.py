@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.mixins import ProbabilityMixin, check_classes
 from dcme_w2v.numeric.arrays import F32, F64, I64
+from dcme_w2v.numeric.estimators import options_of, parameters, split_labels
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     TransformerMixin,
     check_features,
     check_training,
-    options_of,
-    parameters,
-    split_labels,
 )
 from dcme_w2v.training.progress import reporting_to
 

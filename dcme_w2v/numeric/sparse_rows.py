@@ -61,6 +61,11 @@ class CompressedRows:
         return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
 
 
+def is_sparse(matrix: Any) -> bool:
+    """Return whether something is a sparse matrix of scipy, without importing scipy."""
+    return hasattr(matrix, "tocsr")
+
+
 def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
     """Return rows as a csr_matrix that shares their arrays."""
     return rows.matrix() if isinstance(rows, CompressedRows) else rows

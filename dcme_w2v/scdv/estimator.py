@@ -10,11 +10,8 @@ from scipy import sparse
 
 from dcme_w2v.formats.texts import as_texts
 from dcme_w2v.numeric.arrays import F32
-from dcme_w2v.numeric.sklearn_base import (
-    TextTransformer,
-    options_of,
-    parameters,
-)
+from dcme_w2v.numeric.estimators import options_of, parameters
+from dcme_w2v.numeric.sklearn_base import TextTransformer
 from dcme_w2v.words.vectors import for_text
 
 from .fit import fit_documents

@@ -7,11 +7,8 @@ from typing import Any
 
 from dcme_w2v.formats.corpus import Sentence
 from dcme_w2v.numeric.arrays import F32
-from dcme_w2v.numeric.sklearn_base import (
-    TextTransformer,
-    options_of,
-    parameters,
-)
+from dcme_w2v.numeric.estimators import options_of, parameters
+from dcme_w2v.numeric.sklearn_base import TextTransformer
 from dcme_w2v.words.vectors import for_text
 
 from .options import EncodeOptions

@@ -16,7 +16,7 @@ from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.errors import DivergedError, UsageError
-from dcme_w2v.numeric.sklearn_base import split_labels
+from dcme_w2v.numeric.estimators import split_labels
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
 
