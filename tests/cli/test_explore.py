@@ -195,7 +195,9 @@ def test_answers_equal_those_of_the_command_line(opened, cli):
     }.items():
         found = ask(tab, text)
         cosines = dict(found)
-        for row in cli.rows(command.replace("a.safetensors", "a.safetensors -k 5")):
+        rows = cli.rows(command.replace("a.safetensors", "a.safetensors -k 5"))
+        assert len(rows) == 5
+        for row in rows:
             assert cosines[row[-2]] == pytest.approx(float(row[-1]), abs=0.01)
         assert len(found) == 20
         assert [cosine for _, cosine in found] == sorted(cosines.values(), reverse=True)

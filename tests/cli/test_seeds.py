@@ -56,7 +56,9 @@ def test_evaluations_read_the_files_of_the_seeds(cli, work, line, model):
     found = cli.json(f"{line} --seeds 2")["measures"]
     for seed in (1, 2):
         one = cli.json(line.replace(model, numbered(model, seed), 1))
-        for name in set(found) & {key.replace("_", " ") for key in one}:
+        shared = set(found) & {key.replace("_", " ") for key in one}
+        assert shared
+        for name in shared:
             assert found[name]["values"][seed - 1] == one[name.replace(" ", "_")]
     assert found and Path("o-2.tsv").exists() == ("confusion" in line)
 

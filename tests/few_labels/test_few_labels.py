@@ -104,6 +104,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
     assert found.final == final
     if options != PAPER:  # which loses with so few documents
         assert accuracy(found) > accuracy(Fitted(few, "supervised")) + 0.02
+    assert found.record["rounds"]
     for one in found.record["rounds"]:
         assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
     model = model_of(found, ["ä", "b", "c", "d"], data.options)
@@ -234,6 +235,7 @@ def test_the_sum_is_near_the_supervised_model_where_the_others_are_worse(
         return
     choice = found.record["choice"]
     assert set(choice["factors"]) == ({"distill"} if final == "distill" else MODELS)
+    assert set(choice["fold_accuracy"]) == set(choice["factors"])
     for name, figure in choice["fold_accuracy"].items():
         shown = f"{name} {figure:.4f} ({choice['factors'][name]:.3g})"
         assert any(shown in line for line in said.messages)
