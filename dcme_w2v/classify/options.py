@@ -175,7 +175,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "objective": "dcme",
         "dcme_update": "paper",
         "epochs": 20,
-        "lr": 4.0,
+        "lr": 2.0,
     }
 }
 

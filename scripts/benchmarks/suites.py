@@ -683,9 +683,9 @@ def few_labels(s: Setup) -> Iterator[Line]:
 
 PAPER_OF_DCME = {
     "Algorithm 1, `--preset dcme-2017`": "",
-    "the same, `--lr 2`": "--lr 2",
-    "the same, `--weighting count`": "--weighting count",
-    "the same, `--weighting count --epochs 5 --lr 2`": "--weighting count --epochs 5 --lr 2",
+    "the same, `--lr 4`": "--lr 4",
+    "the same, `--weighting count --lr 4`": "--weighting count --lr 4",
+    "the same, `--weighting count --epochs 5`": "--weighting count --epochs 5",
     "`--dcme-update robust`": "--dcme-update robust",
     "`--objective gd` (exact softmax)": "--objective gd",
     "`--objective nce`": "--objective nce",
@@ -724,8 +724,8 @@ def papers_distributed(s: Setup) -> Iterator[Line]:
         },
     }  # fmt: skip
     for seed, (name, options) in product(s.seeds, methods.items()):
-        line = f"classify train {train} {own} --l2 1e-5 {options} {OWN} {seed} --output {model}"
-        s.run(line)
+        line = f"classify train {own} --l2 1e-5 {options} {OWN} {seed} --output {model}"
+        s.run(line, train)
         yield from ((name, seed, *one) for one in _tested(s, model, test))
         if name != "one machine":
             made = s.json("info", model)["record"]["cluster"]

@@ -28,7 +28,7 @@ def recorded(path):
     [
         (TRAIN, "--epochs 1 --dim 4 --min-count 1", {**VECTORS, **SMALL, "preset": "scdv-2017"}),
         (CLASSIFY, "", {**DCME, "preset": "dcme-2017"}),
-        (CLASSIFY, "--lr 2 --weighting count", {**DCME, "lr": 2, "weighting": "count"}),
+        (CLASSIFY, "--lr 3 --weighting count", {**DCME, "lr": 3, "weighting": "count"}),
         (CLASSIFY, "--epochs 2 --dcme-update robust",
          {**OTHER, "epochs": 2, "dcme_update": "robust"}),
         (CLASSIFY, "--objective nce", {**OTHER, "objective": "nce", "lr": 8}),
