@@ -30,7 +30,7 @@ RANGES = ("spread_latent", "spread_documents", "spread_words")
 GROUPS: dict[str, tuple[str, ...]] = {
     "readme": ("quality_time", "label_sets", "many_classes", "few_labels"),
     "spread": RANGES,
-    "papers": ("papers_dcme", "papers_distributed", "papers_latent", "few_labels", "documents"),
+    "papers": ("papers_dcme", "papers_distributed", "few_labels", "documents"),
 }
 
 

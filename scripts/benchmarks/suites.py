@@ -624,6 +624,62 @@ def encode(s: Setup) -> Iterator[Line]:
             yield name, seed, "sentences / CPU second", len(lines) / done.seconds, ""
 
 
+SKLEARN = """
+import sys
+import joblib
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+model, source, out = sys.argv[1:]
+lines = open(source, encoding="utf-8").read().splitlines()
+if out == "-":
+    labels, texts = zip(*(line.split("\\t", 1) for line in lines))
+    fitted = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC()).fit(texts, labels)
+    joblib.dump(fitted, model)
+else:
+    found = joblib.load(model).predict(lines)
+    open(out, "w", encoding="utf-8").write("\\n".join(found))
+"""
+NEIGHBORS = """
+import sys
+from gensim.models import KeyedVectors
+vectors = KeyedVectors.load_word2vec_format(sys.argv[1], binary=True)
+for word in open(sys.argv[2], encoding="utf-8").read().split():
+    print(word, *vectors.most_similar(word, topn=10))
+"""
+
+
+def many_texts(s: Setup) -> Iterator[Line]:
+    """Labels of 100,000 short texts of 150 classes, and neighbors of 10,000 words; whole programs.
+
+    A text is the first words of a paragraph; the suite `encode` has sentences.
+    """
+    labels, lines = _labeled(Path(s.file("sets/wikipara/train.tsv")))
+    short = [" ".join(line.partition("\t")[2].split()[:10]) for line in lines]
+    known = {name for name, _ in Counter(labels).most_common(150)}
+    pairs = [f"{a}\t{b}\n" for a, b in zip(labels, short, strict=True) if a in known]
+    train, asked, words = (Path(s.out(name)) for name in ("train.tsv", "texts.txt", "words.txt"))
+    train.write_text("".join(random.Random(1).sample(pairs, 15_000)), "utf-8")
+    asked.write_text("\n".join([*short[:100_000], ""]), "utf-8")
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    vectors, model, peer = s.out("v.bin"), s.out("m"), s.out("peer")
+    s.run(f"train --epochs 1 --quiet --output {vectors}", s.file("corpus.txt"))
+    frequent = list(dw.load(vectors).words[:10_000])
+    words.write_text("\n".join(frequent), "utf-8")
+    s.run(f"classify train {SINGLE} --subwords none {OWN} 1 --output {model}", train)
+    s.python("-c", SKLEARN, peer, train, "-")
+    line = f"classify predict {model} {asked} --threads 1 --output {s.out('labels')}"
+    for seed in s.seeds:
+        for name, count, done in (
+            ("classify predict, single words", 100_000, s.run(line)),
+            ("scikit-learn, TF-IDF and LinearSVC", 100_000,
+             s.python("-c", SKLEARN, peer, asked, s.out("theirs"), **one)),
+            ("neighbors", 10_000, s.run(f"neighbors {vectors}", *frequent, **one)),
+            ("gensim, most_similar", 10_000, s.python("-c", NEIGHBORS, vectors, words, **one)),
+        ):  # fmt: skip
+            yield name, seed, "answers per CPU second", count / done.seconds, ""
+
+
 # ---- few documents, many labels, document vectors ----
 
 
@@ -679,7 +735,7 @@ def few_labels(s: Setup) -> Iterator[Line]:
             yield f"{folder.name}; {len(taken)}; {count}", seed, name, 100 * accuracy, "%"
 
 
-# ---- the papers; few_labels has that of fused features, documents that of SCDV ----
+# ---- the papers; few_labels has fused features, documents has SCDV ----
 
 PAPER_OF_DCME = {
     "Algorithm 1, `--preset dcme-2017`": "",
@@ -731,44 +787,6 @@ def papers_distributed(s: Setup) -> Iterator[Line]:
             made = s.json("info", model)["record"]["cluster"]
             sent = (made["bytes_sent"] - made["document_bytes"]) / 1e6
             yield name, seed, "MB sent", sent, ""
-
-
-PAIRS_OF_GROUPS = {
-    "4 v 5": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
-    "1 v 20": ("alt.atheism", "talk.religion.misc"),
-}
-
-
-def papers_latent(s: Setup) -> Iterator[Line]:
-    """Separate two newsgroups from N documents by K latent classes, on tf-idf rows of all words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.svm import LinearSVC
-
-    parts = [_labeled(Path(s.file(f"sets/20 Newsgroups/{one}.tsv"))) for one in ("train", "test")]
-    for (pair, groups), count, seed in product(PAIRS_OF_GROUPS.items(), (100, 400), s.seeds):
-        kept = [
-            [(a, b) for a, b in zip(*part, strict=True) if a in groups] for part in parts
-        ]  # fmt: skip
-        kept[0] = random.Random(seed).sample(kept[0], count)
-        vectorizer = TfidfVectorizer(sublinear_tf=True)
-        labels = [[label for label, _ in part] for part in kept]
-        texts = [[line.partition("\t")[2] for _, line in part] for part in kept]
-        rows = vectorizer.fit_transform(texts[0]), vectorizer.transform(texts[1])
-        models: dict[str, Any] = {
-            "maximum entropy, C by folds": GridSearchCV(
-                LogisticRegression(max_iter=1000), {"C": 10.0 ** np.arange(5)}
-            ),
-            "LinearSVC": LinearSVC(),
-        }
-        for start, k in product(("quadratic", "random"), (3, 7, 15)):
-            models[f"latent classes, start {start}, K {k}"] = dw.LatentClassModel(
-                latent=k, init=start, threads=1, random_state=seed
-            )
-        for name, model in models.items():
-            accuracy = model.fit(rows[0], labels[0]).score(rows[1], labels[1])
-            yield name, seed, f"{pair}, N {count}", 100 * accuracy, "%"
 
 
 def many_classes(s: Setup) -> Iterator[Line]:
@@ -1133,10 +1151,10 @@ def duplicates(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, threads, encode, small_models, constants, few_documents, few_labels,
+    speed, threads, encode, many_texts, small_models, constants, few_documents, few_labels,
     many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
     spread_latent, spread_documents, spread_words,
-    search, duplicates, papers_dcme, papers_distributed, papers_latent,
+    search, duplicates, papers_dcme, papers_distributed,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
