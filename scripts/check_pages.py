@@ -4,7 +4,8 @@
 
 A link leads to a file of the repository and, after #, to one of its headings. Each page of docs/
 has a link to it. There are no directives, which GitHub would show as they are. In the README, Start
-and the guides a sentence has at most 30 words, and a guide at most 1,200.
+and the guides a sentence has at most 30 words. A guide has at most 1,200 words; a record of a
+decision has at most 600 outside its table of results, and one table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-LONGEST, MOST = 30, 1200
+LONGEST, MOST, MOST_OF_RECORD = 30, 1200, 600
+RESULTS = re.compile(r"<!-- results:.*?<!-- end of results -->", re.DOTALL)
 FENCED = re.compile(r"^( *)(```+|~~~+)(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?:    .*\n+)+")
 DIRECTIVE = re.compile(r"^ *(?:```|~~~|:::)\{.*", re.MULTILINE)
@@ -53,6 +55,11 @@ def faults(page: Path) -> Iterator[str]:
     is_guide = page.parent == DOCS / "guides"
     if is_guide and (words := len(text.split())) > MOST:
         yield f"has {words} words; at most {MOST}"
+    if page.parent == DOCS / "decisions":
+        if (words := len(RESULTS.sub("", text).split())) > MOST_OF_RECORD:
+            yield f"has {words} words; at most {MOST_OF_RECORD}"
+        if (tables := len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE))) > 1:
+            yield f"has {tables} tables; at most 1"
     if is_guide or page.parent == DOCS / "start" or page == ROOT / "README.md":
         yield from (f"{len(one.split())} words: {one}" for one in sentences(prose)
                     if len(one.split()) > LONGEST)  # fmt: skip
