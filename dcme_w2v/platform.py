@@ -171,6 +171,12 @@ def memory_limits() -> list[int]:
     return limits
 
 
+def address_limit() -> int | None:
+    """Return the limit of the address space (``ulimit -v``) in bytes; None if there is none."""
+    soft = -1 if resource is None else resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if resource is None or soft == resource.RLIM_INFINITY else soft
+
+
 def used_memory() -> tuple[int, int]:
     """Return the bytes of address space and of resident memory in use; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):

@@ -120,7 +120,13 @@ class DaskExecutor(Executor):
 
     def check_versions(self) -> None:
         """Raise ClusterError if a worker's versions differ from those of this program."""
-        own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
+        try:
+            own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
+        except ClusterError as error:
+            raise ClusterError(
+                f"a worker, or the scheduler, did not answer within {ANSWER_SECONDS:g} s: it "
+                "stopped or is cut off; restart it"
+            ) from error
         for worker, theirs in sorted(found.items()):
             if theirs != own:
                 raise ClusterError(

@@ -33,6 +33,7 @@ LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
 # ratio, which real data does not reach, and the size up to which the ratio does not matter.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # ratio, bytes
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+STALL_SECONDS = 60.0  # without an answer or further bytes from a server
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # scheme: package
 
 # Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
@@ -211,8 +212,9 @@ class CorpusFile(io.RawIOBase):
         except Exception as error:
             if not (isinstance(error, OSError) or is_address(self.path)):
                 raise
-            reason = getattr(error, "strerror", None) or error
-            raise UnreadableError(f"{self.path}: cannot be read: {reason}") from error
+            stalled = _stalled(error) if is_address(self.path) else None
+            reason = stalled or f"cannot be read: {getattr(error, 'strerror', None) or error}"
+            raise UnreadableError(f"{self.path}: {reason}") from error
         self.bytes_read += n
         return n
 
@@ -480,12 +482,21 @@ def _open_address(path: str) -> Any:
 
     try:
         # Compression is detected from magic bytes here too, not from the suffix.
-        return smart_open.open(path, "rb", compression="disable")
+        known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
+        return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):
         package = ADDRESSES[path.partition("://")[0]]
         raise CorpusError(f"{path}: pip install {package} to read it") from None
     except Exception as error:
-        raise UnreadableError(f"{path}: cannot be opened: {error}") from None
+        reason = _stalled(error) or f"cannot be opened: {error}"
+        raise UnreadableError(f"{path}: {reason}") from None
+
+
+def _stalled(error: Exception) -> str | None:
+    """Return what to do about a server that has stopped sending; None for other errors."""
+    if "timed out" not in str(error):
+        return None
+    return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"
 
 
 def is_utf8(word: bytes) -> bool:

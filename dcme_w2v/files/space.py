@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcme_w2v.errors import DcmeError, OutOfMemoryError, ResourceError, UsageError
-from dcme_w2v.platform import memory_limits, used_memory
+from dcme_w2v.platform import address_limit, default_threads, memory_limits, used_memory
 
 from .atomic import is_stream
+
+SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # of addresses, for both libraries
 
 
 def memory_limit() -> int | None:
@@ -24,6 +26,21 @@ def memory_for(held: int) -> float:
     """Return the bytes that tables of `held` bytes may grow to beside the rest of this process."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
+
+
+def check_addresses() -> None:
+    """Raise if the limit of addresses is too low to load scipy, whose OpenBLAS would then hang.
+
+    Each thread of the OpenBLAS of numpy and of scipy has buffers and a stack of its own.
+    """
+    limit, given = address_limit(), os.environ.get("OPENBLAS_NUM_THREADS", "")
+    threads = int(given) if given.isdecimal() and int(given) else default_threads()
+    needed = SCIPY_BYTES + threads * BYTES_PER_BLAS_THREAD
+    if limit is not None and limit < needed:
+        raise ResourceError(
+            f"the limit of addresses is {limit >> 20} MB, but numpy and scipy need {needed >> 20} "
+            "MB: raise it (ulimit -v), or set OPENBLAS_NUM_THREADS=1"
+        )
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:

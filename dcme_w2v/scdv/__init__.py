@@ -1,1 +1,5 @@
 """Document vectors (SCDV) and topics, from soft clusters of word vectors."""
+
+from dcme_w2v.files.space import check_addresses
+
+check_addresses()  # before scipy is loaded

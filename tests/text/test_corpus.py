@@ -77,13 +77,14 @@ def test_pipe_has_no_size():
 def test_address_is_read_through_smart_open_and_sniffed(monkeypatch, pack, address):
     calls = []
 
-    def opened(path, mode, compression):
-        calls.append((path, mode, compression))
+    def opened(path, mode, compression, transport_params):
+        calls.append((path, mode, compression, transport_params))
         return io.BytesIO(pack(TEXT))
 
     monkeypatch.setattr("smart_open.open", opened)
     assert read_whole(address) == TEXT
-    assert calls == [(address, "rb", "disable")]
+    limit = {"timeout": 60} if address.startswith("http") else {}
+    assert calls == [(address, "rb", "disable", limit)]
 
 
 class Ending(io.BytesIO):

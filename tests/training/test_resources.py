@@ -79,6 +79,23 @@ def test_a_limit_of_addresses_is_no_bug(megabytes):
     assert "a bug" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("megabytes", [150, 200, 225, 265, 325, 395])
+@pytest.mark.parametrize("line", [
+    "classify train d.tsv -o m", "latent fit d.tsv -o m", "search index d.tsv -o m",
+])  # fmt: skip
+def test_a_low_limit_of_addresses_is_one_line_and_no_hang(megabytes, line):
+    resource = pytest.importorskip("resource")
+    Path("d.tsv").write_text("a\ttea leaf\nb\tboat sea\n" * 9)
+    limits = resource.RLIMIT_AS, (megabytes << 20,) * 2
+    done = subprocess.run(
+        [sys.executable, "-m", "dcme_w2v", *line.split()], capture_output=True, text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, timeout=200,
+        preexec_fn=lambda: resource.setrlimit(*limits),
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("error: ") and "a bug" not in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["ns", "nce"])
 def test_tables_of_more_than_2_to_the_31_numbers(monkeypatch, objective):
