@@ -31,4 +31,4 @@ typedef struct {
 } dcme_class_objective;
 
 extern const dcme_class_objective dcme_class_softmax, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_sampling, dcme_class_hinge;
+    dcme_class_sampling, dcme_class_hinge, dcme_class_dual_hinge;

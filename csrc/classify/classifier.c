@@ -25,7 +25,9 @@ struct dcme_classifier {
 static const dcme_class_objective *choose(const dcme_classify_options *options) {
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
-        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax;
+        if (options->loss == DCME_CLASSIFY_HINGE)
+            return options->dual ? &dcme_class_dual_hinge : &dcme_class_hinge;
+        return &dcme_class_softmax;
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:
@@ -86,7 +88,7 @@ static void end_epoch(void *job, int64_t epoch) {
     dcme_classifier *c = job;
     if (c->objective->fold)
         c->objective->fold(c->shared);
-    if (c->options.l2 > 0)
+    if (c->options.l2 > 0 && !c->options.dual)
         shrink(c, epoch);
 }
 

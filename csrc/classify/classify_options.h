@@ -13,6 +13,7 @@ enum { DCME_CLASSIFY_SOFTMAX, DCME_CLASSIFY_HINGE };
 typedef struct {
     int32_t objective;
     int32_t loss; /* for GD */
+    int32_t dual; /* whether the hinge loss is minimized in the dual problem, with l2 above 0 */
     int32_t negative;
     double noise_power;
     int32_t class_clusters;

@@ -38,3 +38,42 @@ int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t leng
     }
     return found;
 }
+
+/* Write the ID of an n-gram, which begins with a space, and advance `count` if there is one. */
+static dcme_status number(dcme_vocabulary *v, const char *ngram, int64_t length, int32_t learns,
+                          int32_t *out, int64_t *count, dcme_error *error) {
+    int64_t id = dcme_vocabulary_find(v, ngram, length);
+    if (id < 0 && learns) {
+        uint32_t added;
+        DCME_TRY(dcme_vocabulary_add(v, ngram, length, 1, &added, error));
+        id = added;
+    }
+    if (id >= 0)
+        out[(*count)++] = (int32_t)id;
+    return DCME_OK;
+}
+
+dcme_status dcme_ngrams_number(dcme_vocabulary *v, const dcme_ngrams *ngrams, char *word,
+                               int64_t length, int32_t learns, int32_t *out, int64_t *count,
+                               dcme_error *error) {
+    dcme_status status = DCME_OK;
+    *count = 0;
+    for (int64_t i = 1; i < length && status == DCME_OK; i++) {
+        if (continues(word[i]))
+            continue;
+        char before = word[i - 1];
+        word[i - 1] = ' ';
+        for (int64_t j = i, n = 1; j < length && n <= ngrams->longest; n++) {
+            do
+                j++;
+            while (j < length && continues(word[j]));
+            if (n < ngrams->shortest || (n == 1 && (i == 1 || j == length)))
+                continue; /* too short, or < or > alone */
+            status = number(v, word + i - 1, j - i + 1, learns, out, count, error);
+            if (status != DCME_OK)
+                break;
+        }
+        word[i - 1] = before;
+    }
+    return status;
+}

@@ -1,8 +1,8 @@
-/* Hash buckets of the character n-grams of words (Bojanowski et al. 2017), numbered as in fastText.
- */
+/* Character n-grams of words (Bojanowski et al. 2017): their hash buckets, numbered as in fastText,
+ * or their IDs in a vocabulary. */
 #pragma once
 
-#include "dcme.h"
+#include "text/text.h"
 
 typedef struct {
     int64_t shortest, longest; /* characters, at least 1 */
@@ -12,3 +12,11 @@ typedef struct {
 /* Write the bucket of each n-gram of <word> to `out`, which may be NULL; return their number.
  * </s>, which stands for the end of a line in fastText, has no n-grams. */
 int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length, int32_t *out);
+
+/* Write the IDs of the n-grams of a word to `out`, and their number to `count`. Their spellings
+ * begin with a space, as `word` does, which is " <word>"; its bytes change meanwhile. Unless
+ * `learns`, n-grams that the vocabulary does not have are left out. `out` has room for length
+ * (longest - shortest + 1) numbers; `buckets` has no effect. */
+dcme_status dcme_ngrams_number(dcme_vocabulary *vocabulary, const dcme_ngrams *ngrams, char *word,
+                               int64_t length, int32_t learns, int32_t *out, int64_t *count,
+                               dcme_error *error);

@@ -144,6 +144,29 @@ cdef class Table:
             dcme_vocabulary_copy(self.vocabulary, &order[0], n, &text[0])
         return np.asarray(text), np.asarray(offsets)
 
+    def ngrams(self, const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
+               int longest, bint learns):
+        """Return the ids of the character n-grams of words, each of which is " <word>".
+
+        Those of word i are at starts[i] .. starts[i + 1] - 1 of the second array. Unless `learns`,
+        n-grams that the table does not have are left out.
+        """
+        cdef dcme_ngrams ngrams = dcme_ngrams(shortest, longest, 1)
+        cdef int64_t n = offsets.shape[0] - 1, i, count = 0
+        cdef int64_t[::1] starts = np.zeros(n + 1, np.int64)
+        cdef int32_t[::1] ids
+        cdef uint8_t[::1] scratch = np.array(text)
+        check_starts(offsets, n, text.shape[0])
+        if not 1 <= shortest <= longest:
+            raise ValueError("the shortest and the longest n-gram do not fit together")
+        ids = np.empty((offsets[n] - offsets[0]) * (longest - shortest + 1) + 1, np.int32)
+        with self.lock, nogil:
+            for i in range(n):
+                dcme_ngrams_number(self.vocabulary, &ngrams, <char *>&scratch[0] + offsets[i],
+                                   offsets[i + 1] - offsets[i], learns, &ids[starts[i]], &count)
+                starts[i + 1] = starts[i] + count
+        return np.asarray(starts), np.asarray(ids)[: starts[n]].copy()
+
 
 cdef class Renumbering:
     """Replaces provisional IDs by final ones, block by block; see csrc/text/text.h."""

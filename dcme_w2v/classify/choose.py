@@ -22,6 +22,7 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
 from dcme_w2v.numeric.arrays import F64, I64, Bools
+from dcme_w2v.numeric.sparse_rows import rotated
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -46,8 +47,11 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
+EPOCHS_OF_DUAL = 6  # as good as 16 on sets of text; four times as many for few documents
+STRENGTHS = (1.0, 0.1, 3.0)  # C of LinearSVC; .1 resists wrong labels
+MOST_SQUARED = 4.0  # squared length of rows above which the dual problem takes too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
-MIN_COMPARED, MIN_TUNED = 10 * FOLDS, 2 * FOLDS  # with fewer documents, nothing is compared
+MIN_COMPARED, MIN_TUNED = 50, 10  # with fewer documents, nothing is compared
 REGULARIZED = (
     -CLEARLY / 2
 )  # threshold for the setting that resists wrong labels, which hide its benefit
@@ -93,8 +97,6 @@ class Problem:
         The settings of the features; the first is kept unless another is clearly better.
     under : callable, optional
         Returns the rows of the documents under a setting of their features.
-    simple : dict, optional
-        The features under which the other options are compared (default: the first).
     """
 
     data: Labeled
@@ -103,7 +105,6 @@ class Problem:
     several: bool = False
     features: Sequence[Setting] = ({},)
     under: Callable[[Setting], csr_matrix] | None = None
-    simple: Setting | None = None
 
     def with_none(self) -> Problem:
         """Add a class for documents without a label, if there are any.
@@ -166,29 +167,73 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return the setting that approximates LinearSVC at C = 1, or C = 10 for few text documents.
+    """Return the setting of LinearSVC at C = 1, or at a higher C for few text documents.
 
-    The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, most of which
-    are rare, the learning rate is twice as high, and the fewest documents alone need as many epochs
-    as usual; with many documents as well, the defaults of the hinge loss are as good.
+    The objective of LinearSVC is this one with l2 = 1 / (2 C n). Gradient descent does not minimize
+    it to the end. With many classes, most of which are rare, the learning rate is twice as high,
+    and the fewest documents alone need as many epochs as usual; with many documents as well, the
+    defaults of the hinge loss are as good.
     """
+    if is_dual(problem, best):
+        return of_strengths(problem, best)[0]
     count, many = len(problem.data.labels), problem.classes >= FEW_CLASSES
     rare = many and not problem.several
     found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (2 if rare else 1)}
     if not (rare and count > TRIAL_DOCUMENTS):
-        rows = problem.rows(best)
-        c = C_OF_FEW if count < min(FEW, rows.shape[1]) and not problem.several else 1
+        c = C_OF_FEW if is_few(problem, best) and not problem.several else 1
         is_long = problem.several or count > (TRIAL_DOCUMENTS // 4 if rare else TRIAL_DOCUMENTS)
         found["epochs"] = LONG if is_long else 2 * LONG
         found["l2"] = float(f"{0.5 / (c * count):.2g}")
         if not (many or problem.several):
-            square, _ = length_and_steps(rows, np.arange(count), problem.data.weights)
-            found["bias"] = min(float(f"{2 * BIAS * math.sqrt(square or 1.0):.2g}"), MAX_BIAS)
+            found["bias"] = _bias(problem, best)
     return {**best, **problem.open(found)}
 
 
+def is_dual(problem: Problem, best: Setting) -> bool:
+    """Return whether the dual problem is solved.
+
+    It fits the memory, rows are not much longer than 1, and no option of SGD is given.
+    """
+    given, size = problem.given, len(problem.data.labels) * problem.classes
+    of_sgd = (given.lr, given.min_lr, given.batch)
+    is_open = given.solver in (None, "dual") and all(one is None for one in of_sgd)
+    is_open = is_open and not problem.several and size <= MANY_NUMBERS
+    return is_open and _length(problem, best) ** 2 <= MOST_SQUARED
+
+
+def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
+    """Return candidate penalties of the dual problem; few documents of text need weaker ones."""
+    count = len(problem.data.labels)
+    epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)  # equal documents need many
+    found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
+    found["bias"] = _bias(problem, best)
+    return [
+        {**best, **problem.open({**found, "l2": float(f"{0.5 / (c * count):.2g}")})}
+        for c in ((C_OF_FEW, 1) if is_few(problem, best) else STRENGTHS)
+    ]
+
+
+def is_few(problem: Problem, best: Setting) -> bool:
+    """Return whether these are few documents of text, which have more words than documents."""
+    return len(problem.data.labels) < min(FEW, problem.rows(best).shape[1])
+
+
+def _bias(problem: Problem, best: Setting) -> float:
+    """Return the value of the bias feature; higher ones lost with many classes."""
+    return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
+
+
+def _length(problem: Problem, best: Setting) -> float:
+    """Return the length of a typical document."""
+    rows = problem.rows(best)
+    square, _ = length_and_steps(rows, np.arange(rows.shape[0]), problem.data.weights)
+    return math.sqrt(square or 1.0)
+
+
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return that setting, and one with few epochs at a lower rate, which resists wrong labels."""
+    """Return that setting, and others: a lower C or learning rate resists wrong labels."""
+    if is_dual(problem, best):
+        return of_strengths(problem, best)
     first = like_svm(problem, best)
     options = problem.options({"loss": "hinge"})
     lower = {name: getattr(options, name) for name in first if hasattr(options, name)}
@@ -223,6 +268,8 @@ def of_losses(problem: Problem, best: Setting) -> list[Setting]:
 
 def of_lengths(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate numbers of epochs and L2 penalties for --tune."""
+    if best.get("solver") == "dual":
+        return [best, *of_strengths(problem, best)]
     penalty = 3e-5 if best.get("loss") == "hinge" else 1e-6
     longer = [{"epochs": epochs, "l2": l2} for epochs in (5, LONG) for l2 in (0.0, penalty)]
     return [best, *({**best, **problem.open(one)} for one in longer)]
@@ -248,6 +295,8 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
     if not is_open or problem.classes > TABLE_CLASSES:
         return []
     if not problem.several:
+        if is_dual(problem, problem.features[0]):
+            return [Stage(of_defaults, measure, 0.0), Stage(of_features, measure, 0.0)]
         return [Stage(of_defaults, measure, REGULARIZED), features]
     if len(problem.data.labels) * problem.classes > MANY_NUMBERS:
         return [Stage(of_rates, measure)]
@@ -428,6 +477,7 @@ class Search:
         self._received, self._failed = received or ReceivedSignal(), False
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
+        self._rotated: dict[int, tuple[csr_matrix, csr_matrix]] = {}
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
         self._folds = folds_of(rarest(data.labels, problem.classes), FOLDS, random, data.groups)
@@ -499,7 +549,7 @@ class Search:
     ) -> list[list[_Trial]]:
         """Return the trials of settings on every fold, several at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
-        size = max([self.problem.rows(one).shape[1] for one in new], default=1)
+        size = max([self._rows(one).shape[1] for one in new], default=1)
         threads = min(
             threads_of(self.problem.given.threads), TABLES // (size * self.problem.classes)
         )
@@ -518,11 +568,20 @@ class Search:
                 raise
         return [self._found[_key(one, measure, share)] for one in settings]
 
+    def _rows(self, setting: Setting) -> csr_matrix:
+        """Return the documents under a setting, for the dual problem in fewer dimensions."""
+        rows = self.problem.rows(setting)
+        if self.problem.options(setting).solver != "dual":
+            return rows
+        if id(rows) not in self._rotated:
+            self._rotated[id(rows)] = rows, rotated(rows)  # a reference keeps the id
+        return self._rotated[id(rows)][1]
+
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]
         rest = self._order[self._folds[self._order] != fold][:TRIAL_DOCUMENTS]
         learned = np.sort(rest[: max(math.ceil(share * len(rest)), FEW)])
-        data = replace(problem.data, matrix=problem.rows(setting))
+        data = replace(problem.data, matrix=self._rows(setting))
         part, out = data.some(learned), data.some(held)
         try:
             weights = self._learned(problem.options(setting), part)
@@ -609,8 +668,6 @@ def choose(
     first = dict(problem.features[0])
     if seconds == 0 or (seconds is None and count < MIN_COMPARED):
         return Choice(stages[0].candidates(problem, first)[0])
-    if problem.simple is not None and any(one.candidates is of_features for one in stages):
-        first = dict(problem.simple)
     return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
 
 

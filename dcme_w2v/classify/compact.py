@@ -27,7 +27,7 @@ CODES = 255  # number of steps of idf
 MAX_ROWS = 2**31 - 2
 LONGEST_SHARED = 255  # maximum bytes of a shared prefix
 FILTERS: list[dict[str, Any]] = [
-    {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 22,
+    {"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1 << 22,
      "lc": 4, "lp": 0, "pb": 0}
 ]  # fmt: skip
 

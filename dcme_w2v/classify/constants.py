@@ -17,13 +17,13 @@ KEPT_BYTES = 1 << 23  # maximum bytes of texts that are kept to compare features
 SHORT_TEXT = 256  # mean bytes per document; words rarely repeat in few, shorter documents
 # ---- the candidates ----
 LONG = 10  # epochs at C = 1; doubled for up to TRIAL_DOCUMENTS documents
-FEW = 1000  # with fewer documents, word pairs are rare, and C_OF_FEW beats C = 1
+FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
 C_OF_FEW = 10
 LOWER = 0.25  # factor of the learning rate that resists wrong labels
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 SMALL = (1 << 16, 1 << 22)  # maximum weights that are all written, and products for L-BFGS
 # ---- their comparison ----
-FOLDS = 5
+FOLDS = 3
 TRIAL_DOCUMENTS = 20_000  # maximum per trial; TRIAL_DOCUMENTS / (FOLDS - 1) are held out
 CERTAIN = 1500  # number of held-out documents, over all folds, that is enough
 CLEARLY = 1.0  # standard errors by which another candidate must be better

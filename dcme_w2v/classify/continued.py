@@ -13,26 +13,25 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F64, I32, I64
+from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.sparse_rows import fit_columns, truncate_columns
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import Reporter
 
 from .choose import OutOfFold, accuracy
-from .constants import CERTAIN
+from .constants import CERTAIN, LONG
 from .dataset import Dataset
 from .features import TextFeatures
 from .fit import Fitted, scores_of, set_probabilities
 from .labeled import label_of_name
 from .model import NONE, Classifier, Predictor, load_classifier
-from .options import ClassifyOptions, FeatureOptions
+from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
@@ -75,7 +74,7 @@ class GrownFeatures(TextFeatures):
                 self._set_buckets(before.buckets)
             counts, place = self._counts(documents, self._hashed, before.columns).matrix(), None
         else:
-            counts = self._most_frequent(documents, lambda: (ANY, True))
+            counts = self._chosen(self._read(documents)[0], lambda: (ANY, True))
             assert self.names is not None
             column = {name: i for i, name in enumerate(before.names.spellings())}
             place = [column.setdefault(name, len(column)) for name in self.names.spellings()]
@@ -118,7 +117,7 @@ class GrownFeatures(TextFeatures):
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
-    def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
+    def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
         """Return that all columns are eligible: documents of all days decide."""
         return np.ones(counts.shape[1], dtype=np.bool_)
 
@@ -154,6 +153,7 @@ class Continued:
         assert isinstance(model, Classifier)
         self.model = model
         self._weights: Any = model.weights
+        self._options = _for_sgd(model.options)
         self._documents = int(model.record["documents"])
 
     def settings(
@@ -167,8 +167,8 @@ class Continued:
             An option is given with another value than the model has.
         """
         text = self.model.text
-        own = features if text is None else self._filled(features, text.options)
-        return self._filled(options, self.model.options), own
+        own = features if text is None else self._filled(features, text.options, text.options)
+        return self._filled(options, self._options, self.model.options), own
 
     def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
         """Return the features of text, to which new documents add; None for vectors."""
@@ -178,10 +178,13 @@ class Continued:
             raise UsageError(f"{self.name}: this model classifies {takes}; give {takes}")
         return None if own is None else GrownFeatures(own, options, self._documents)
 
-    def _filled(self, given: Any, own: Any) -> Any:
+    def _filled(self, given: Any, own: Any, trained: Any) -> Any:
+        """Return `own` options with those that are given; `trained` are no others than `own`."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)
+            if known != value == getattr(trained, one.name):
+                value = one.default
             if one.name in OF_RUN:
                 known = value
             elif value != one.default and value != known and one.name not in MAY_DIFFER:
@@ -192,7 +195,7 @@ class Continued:
 
     def start(self, corpus: Dataset) -> Start:
         """Return where the training of new documents starts, in their columns and classes."""
-        model, bias = self.model, self.model.options.bias
+        model, bias = self.model, self._options.bias
         classes, text = corpus.classes, corpus.text
         place = np.array([classes.index(name) for name in model.classes])
         columns = corpus.matrix.shape[1]
@@ -269,12 +272,20 @@ class Continued:
         return {**record, **counts, "labels": dict(sorted(labels.items()))}
 
 
+def _for_sgd(options: Any) -> ClassifyOptions:
+    """Return options of gradient descent, as the dual problem cannot start at given weights."""
+    if options.solver != "dual":
+        return options
+    schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * LONG}
+    return replace(options, solver="sgd", bias=2 * BIAS, **schedule)
+
+
 def _why_not(model: Predictor) -> str:
     """Return why the training of a model cannot continue; nothing if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"
-    if options.learner != "sgd" or options.objective == "ns":
+    if options.learner not in ("sgd", "dual") or options.objective == "ns":
         how = {"lbfgs": "L-BFGS", "tree": "label trees"}.get(options.learner, "negative sampling")
         return f"was trained with {how}, which cannot continue"
     if not isinstance(model.weights, Weights):

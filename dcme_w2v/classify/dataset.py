@@ -185,10 +185,15 @@ class Dataset:
         """Whether texts are kept that are too short for most character n-grams to repeat."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
-    def with_features(self, options: FeatureOptions, most: int) -> Dataset:
-        """Return the training documents with other features, from their kept texts."""
-        text = TextFeatures(options)
-        matrix = text.fit_transform(self.texts, lambda: (most, True))
+    def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
+        """Return the training documents with other features, from their kept counts or texts."""
+        assert self.text is not None
+        most = options.features_of(len(self.classes)) if most is None else most
+        if self.texts:
+            text = TextFeatures(options)
+            matrix = text.fit_transform(self.texts, lambda: (most, True))
+        else:
+            text, matrix = self.text.under(options, most)
         return replace(self, text=text, matrix=matrix)
 
     def with_held(self) -> Dataset:
@@ -356,7 +361,7 @@ def read(
         held = [one for one in every if _is_labeled(one, takes_none)]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
-    found_held = [document.text for document in held] if texts.list else []
+    found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
     own = (is_first, None, text, texts.list, found_held)
     return Dataset(matrix, kept, without, held_matrix, held_labels, *own)
 

@@ -1,33 +1,35 @@
 """Converts text to sparse vectors: weighted counts of words and n-grams, or feature hashing.
 
-Texts are bytes of UTF-8. Columns are in descending order of frequency.
+Texts are bytes of UTF-8. Columns are in descending order of frequency. Words with their n-grams are
+one block, character n-grams another: each is cut by frequency and scaled to unit length by itself,
+so that many n-grams of characters do not outweigh the words.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I32, I64
-from dcme_w2v.numeric.sparse_rows import CompressedRows, unit_rows
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools
+from dcme_w2v.numeric.sparse_rows import CompressedRows, unit_rows, within_blocks
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 
 from .ngrams import NGrams, Subwords
-from .options import FeatureOptions
+from .options import NO_SUBWORDS, SUBWORDS, FeatureOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -35,6 +37,28 @@ if TYPE_CHECKING:
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
+REPEATED = 2  # documents that a character n-gram must be in
+
+
+@dataclass
+class Counted:
+    """Counts of all features of documents, from which columns are chosen.
+
+    Attributes
+    ----------
+    words : list of bytes
+        The words by first appearance.
+    matrices : list of csr_matrix
+        Counts of words, and of word n-grams of each length.
+    grams : NGrams
+    subwords : tuple of list and csr_matrix, or None
+        The character n-grams by first appearance, and their counts.
+    """
+
+    words: list[bytes]
+    matrices: list[csr_matrix]
+    grams: NGrams
+    subwords: tuple[list[bytes], csr_matrix] | None
 
 
 class TextFeatures:
@@ -44,6 +68,9 @@ class TextFeatures:
     ----------
     options : FeatureOptions
         Options of the features.
+    room : float
+        Bytes of text up to which counts are kept for `under`, and character n-grams are features by
+        default.
 
     Attributes
     ----------
@@ -57,8 +84,8 @@ class TextFeatures:
         By token: which tag follows which, see `dcme_w2v.classify.sequences`.
     """
 
-    def __init__(self, options: FeatureOptions) -> None:
-        self.options = options.resolved()
+    def __init__(self, options: FeatureOptions, room: float = 0) -> None:
+        self.options, self._room = options.resolved(), room
         is_raw = self.options.tokens == "words"
         self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
         # which n-grams are features: in the first words, and in the whole text
@@ -68,12 +95,16 @@ class TextFeatures:
         longest = max(self._everywhere, self.options.lead_ngrams or 1) if is_text else 1
         self._lengths = range(2, longest + 1)
         is_counted = is_text and self.options.hashing is None
+        self._may_have_subwords = bool(room) and is_counted and options.subwords is None
+        if self._may_have_subwords:
+            self.options = replace(self.options, subwords=SUBWORDS)
         self._subwords = self.options.subword_lengths if is_counted else (0, 0)
         self.names: Words | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
         self.idf: F32 = np.zeros(0, dtype=np.float32)
         self.tag_pairs: I64 | None = None
+        self._counted: Counted | None = None
 
     @classmethod
     def restored(
@@ -89,6 +120,17 @@ class TextFeatures:
         if buckets is not None:
             self._set_buckets(buckets)
         return self
+
+    @functools.cached_property
+    def _is_subword(self) -> Bools:
+        """Whether each column is a character n-gram, whose name begins with a space."""
+        if self.names is None or self._subwords == (0, 0):
+            return np.zeros(self.columns, dtype=bool)
+        return self.names.text[self.names.offsets[:-1]] == ord(" ")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made anew, or only serves `under`."""
+        return {k: v for k, v in self.__dict__.items() if k != "_is_subword"} | {"_counted": None}
 
     @property
     def columns(self) -> int:
@@ -129,7 +171,28 @@ class TextFeatures:
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
         else:
-            counts = self._most_frequent(documents, most)
+            counted, size = self._read(documents)
+            self._counted = counted if size <= self._room else None
+            counts = self._chosen(counted, most)
+        return self._fitted(counts)
+
+    def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
+        """Return features, and the rows of the same documents, without some of the n-grams.
+
+        `options` have those of `fit_transform`, but perhaps fewer `lead_ngrams`, or no `subwords`.
+        """
+        assert self._counted is not None
+        found = TextFeatures(options)
+        counts = found._chosen(self._counted, lambda: (most, True))
+        return found, found._fitted(counts)
+
+    @property
+    def keeps_counts(self) -> bool:
+        """Whether `under` can choose other features of the same documents."""
+        return self._counted is not None
+
+    def _fitted(self, counts: CompressedRows | csr_matrix) -> csr_matrix:
+        """Weight the counts of documents, which determine the idf."""
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
@@ -154,7 +217,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Return the rows of `transform` without scipy, unless words have character n-grams."""
+        """Return the rows of `transform`, without scipy if the documents are few."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -164,9 +227,7 @@ class TextFeatures:
         subwords = Subwords(*self._subwords)
         for text in texts:
             subwords.add(self._spelled(text))
-        counts = words.matrix() + subwords.counts(self.names.numbers, self.columns)
-        counts.sort_indices()
-        return self._weighted(counts)
+        return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
         """Count the words and n-grams of words that have a column."""
@@ -223,49 +284,76 @@ class TextFeatures:
             found.append(column if number >> 31 else ~column)
         return found
 
-    def _most_frequent(
-        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None
-    ) -> csr_matrix:
+    def _chosen(self, counted: Counted, most: Callable[[], tuple[int, bool]] | None) -> csr_matrix:
+        """Choose the most frequent columns of each block, and return their counts."""
         from scipy.sparse import hstack
 
-        words, texts, subwords, counts = self._read(documents)
-        grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
-        single, parts = words, [counts.matrix()]
-        if subwords is not None:
-            spelled, found = subwords.distinct()
-            single, parts = words + spelled, [*parts, found]
-        parts += grams.counts
-        everything = hstack(parts, format="csr") if len(parts) > 1 else parts[0]
-        totals = np.bincount(everything.indices, everything.data, everything.shape[1])
-        # break ties by first appearance
-        order = grams.order()
-        order[order >= len(words)] += len(single) - len(words)
-        order = np.append(order, np.arange(len(words), len(single)))
-        order = order[np.argsort(-totals[order], kind="stable")]
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
-            order = order[order < len(single)]
             self.options = replace(self.options, lead_ngrams=1)
             self._lengths = range(0)
-        order = order[self._eligible(everything)[order]][:count]
+        words, grams = counted.words, counted.grams
+        blocks = [hstack(counted.matrices[: 1 + len(self._lengths)], format="csr")]
+        width = blocks[0].shape[1]
+        first = grams.order()  # breaks ties
+        kept = [self._most_frequent(blocks[0], first[first < width], count)]
+        if counted.subwords is not None and self._subwords != (0, 0):
+            blocks.append(counted.subwords[1])
+            every = np.arange(blocks[1].shape[1])
+            kept.append(width + self._most_frequent(blocks[1], every, count, may_be_empty=True))
+        elif self._may_have_subwords:
+            self.options, self._subwords = replace(self.options, subwords=NO_SUBWORDS), (0, 0)
+        everything = hstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+        order, totals = np.concatenate(kept), np.concatenate([_totals(one) for one in blocks])
+        order = order[np.argsort(-totals[order], kind="stable")]
         column_of = np.full(len(totals), -1, dtype=np.int32)
         column_of[order] = np.arange(len(order), dtype=np.int32)
-        is_gram = order >= len(single)
-        longer = iter(grams.names(words, order[is_gram] - len(single) + len(words)))
-        names = [single[i] if i < len(single) else next(longer) for i in order.tolist()]
-        self.names = Words.from_words(names)
-        return _renumbered(everything, column_of, len(order))
+        longer = iter(grams.names(words, order[(order >= len(words)) & (order < width)]))
+        subwords = counted.subwords[0] if counted.subwords is not None else []
+        self.names = Words.from_words(
+            words[i] if i < len(words) else next(longer) if i < width else subwords[i - width]
+            for i in order.tolist()
+        )
+        chosen = _renumbered(everything, column_of, len(order))
+        chosen.sort_indices()
+        return chosen
 
-    def _read(
-        self, documents: Iterable[Text]
-    ) -> tuple[list[bytes], list[I32], Subwords | None, CompressedRows]:
-        """Read documents: words, n-grams as word numbers, subwords, and word counts."""
+    def _most_frequent(
+        self, counts: csr_matrix, order: I64, count: int, may_be_empty: bool = False
+    ) -> I64:
+        """Return the most frequent columns of a block; `order` decides between equal ones."""
+        order = order[np.argsort(-_totals(counts)[order], kind="stable")]
+        eligible = self._eligible(counts, may_be_empty)
+        found: I64 = order[eligible[order]][:count]
+        return found
+
+    def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
+        """Return which columns occur in enough documents, but not in too many."""
+        present = np.bincount(counts.indices, minlength=counts.shape[1])
+        highest = self.options.max_df * counts.shape[0]
+        eligible: Bools = (present >= self.options.min_df) & (present <= highest)
+        if not (may_be_empty or eligible.any()):
+            advice = ["lower --min-df"] * (self.options.min_df > 1)
+            advice += ["raise --max-df"] * (self.options.max_df < 1)
+            raise CorpusError(
+                f"no word is in {self.options.min_df} to {highest:.0f} documents; "
+                f"{' or '.join(advice)}"
+            )
+        return eligible
+
+    def _read(self, documents: Iterable[Text]) -> tuple[Counted, int]:
+        """Return the counts of all features of documents, and the bytes of their texts."""
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # the next number is the number of words so far
         texts: list[I32] = []
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
+        size = 0
 
         def numbered(text: Text) -> list[int]:
+            nonlocal subwords, size
+            size += len(text)
+            if self._may_have_subwords and size > self._room:
+                subwords = None
             if subwords is not None:
                 subwords.add(self._spelled(text))
             found = list(map(numbers.__getitem__, self._words(text)))
@@ -277,21 +365,9 @@ class TextFeatures:
         counts = self._counts(documents, numbered, None)
         if not numbers:
             raise CorpusError("the documents have no words; give other documents")
-        return list(numbers), texts, subwords, counts
-
-    def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
-        """Return which columns occur in enough documents, but not in too many."""
-        present = np.bincount(counts.indices, minlength=counts.shape[1])
-        highest = self.options.max_df * counts.shape[0]
-        eligible: NDArray[np.bool_] = (present >= self.options.min_df) & (present <= highest)
-        if not eligible.any():
-            advice = ["lower --min-df"] * (self.options.min_df > 1)
-            advice += ["raise --max-df"] * (self.options.max_df < 1)
-            raise CorpusError(
-                f"no word is in {self.options.min_df} to {highest:.0f} documents; "
-                f"{' or '.join(advice)}"
-            )
-        return eligible
+        grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
+        spelled = None if subwords is None else _repeated(*subwords.distinct())
+        return Counted(list(numbers), [counts.matrix(), *grams.counts], grams, spelled), size
 
     def _counts(
         self,
@@ -319,7 +395,9 @@ class TextFeatures:
             data = np.sign(data) * (1 + np.log(np.maximum(np.abs(data), 1)))
         data = (data * self.idf[counts.indices]).astype(np.float32)
         rows = CompressedRows((data, counts.indices, counts.indptr), counts.shape)
-        return unit_rows(rows) if self.options.norm == "l2" else rows
+        if self.options.norm != "l2":
+            return rows
+        return within_blocks(rows, self._is_subword) if self._is_subword.any() else unit_rows(rows)
 
 
 def _counts_of_lists(
@@ -341,10 +419,30 @@ def _counts_of_lists(
     return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)
 
 
+def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
+    """Return the sum of rows that have no column in common."""
+    rows = [np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)) for x in (one, other)]
+    columns = np.concatenate([one.indices, other.indices])
+    order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")
+    data = np.concatenate([one.data, other.data])[order]
+    return CompressedRows((data, columns[order], one.indptr + other.indptr), one.shape)
+
+
+def _repeated(names: list[bytes], counts: csr_matrix) -> tuple[list[bytes], csr_matrix]:
+    """Keep the columns that `REPEATED` documents have."""
+    kept = np.bincount(counts.indices, minlength=counts.shape[1]) >= REPEATED
+    column_of = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    own = [names[i] for i in np.flatnonzero(kept).tolist()]
+    return own, _renumbered(counts, column_of, len(own))
+
+
+def _totals(counts: csr_matrix) -> F64:
+    """Return how often each column occurs."""
+    return np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.float64)
+
+
 def _renumbered(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Return a matrix with renumbered columns; columns numbered -1 are dropped."""
+    """Return a matrix with renumbered columns, not sorted; columns numbered -1 are dropped."""
     moved = column_of[matrix.indices]
     rows = CompressedRows((matrix.data, moved, matrix.indptr), (matrix.shape[0], columns))
-    found = rows.entries(moved >= 0).matrix()
-    found.sort_indices()
-    return found
+    return rows.entries(moved >= 0).matrix()

@@ -405,7 +405,7 @@ class Task:
         self.figure = f"heldout_{'precision_at_1' if multilabel else 'accuracy'}"
         self.best, self.best_epoch = -1.0, 0
         self.training: ClassifierTrainer | None = None
-        if options.learner == "sgd" and self.job.remote is None:
+        if options.learner in ("sgd", "dual") and self.job.remote is None:
             begun = None if start is None else start.begun(classes)
             self.training = ClassifierTrainer(*self.learned, begun, self.sample_weight)
             self.weights = self.training.weights
@@ -574,7 +574,7 @@ class SgdRun(TrainingRun):
         task.best, task.best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
 
-def _by_sgd(task: Task) -> None:
+def _by_epochs(task: Task) -> None:
     job, training = task.job, task.training
     assert training is not None
     run = SgdRun(task, training)
@@ -609,7 +609,7 @@ def _by_trees(task: Task) -> None:
 
 # Training functions by `ClassifyOptions.learner`; `RemoteTraining.train` is another one.
 LEARNERS: dict[str, Callable[[Task], None]] = {
-    "sgd": _by_sgd, "lbfgs": _by_lbfgs, "tree": _by_trees,
+    "sgd": _by_epochs, "dual": _by_epochs, "lbfgs": _by_lbfgs, "tree": _by_trees,
 }  # fmt: skip
 
 
@@ -669,6 +669,8 @@ def resource_estimate(
         memory += 4 * min(count, PIECE) * width  # scores
     else:
         memory = table * (2 if options.patience else 1)  # a second table for the best epoch
+        if options.solver == "dual":  # a variable for each document and class
+            memory += 4 * count * width
         if options.objective == "dcme":  # two columns per cluster
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcme_w2v._core.text import Table
 from dcme_w2v.numeric.arrays import I32, I64
 from dcme_w2v.numeric.sparse_rows import CompressedRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+FEW_WORDS = 5000  # up to so many words, importing scipy takes longer than it saves
 MAX_WORD = (
     4096  # maximum characters of a word; longer runs without a space are data rather than text
 )
@@ -96,46 +98,55 @@ class Subwords:
     """
 
     def __init__(self, shortest: int, longest: int) -> None:
-        self._lengths = range(shortest, longest + 1)
+        self._lengths = shortest, longest
         self._number: defaultdict[str, int] = defaultdict()
         self._number.default_factory = self._number.__len__
         self._texts: list[list[int]] = []
 
-    def add(self, words: Sequence[str]) -> None:
+    def add(self, words: Iterable[str]) -> None:
         """Add a text."""
-        self._texts.append([self._number[word] for word in words])
+        self._texts.append(list(map(self._number.__getitem__, words)))
 
     def distinct(self) -> tuple[list[bytes], csr_matrix]:
-        """Return the distinct n-grams by first appearance, and counts, shape (texts, n-grams)."""
-        numbers: defaultdict[bytes, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
-        of_words = [list(map(numbers.__getitem__, self._ngrams(word))) for word in self._number]
-        return list(numbers), self._counts(of_words, len(numbers))
+        """Return the distinct n-grams by first appearance, and counts, shape (texts, n-grams).
 
-    def counts(self, numbers: Callable[[list[bytes]], list[int]], columns: int) -> csr_matrix:
-        """Return the counts of the n-grams that have a column, shape (texts, columns)."""
-        return self._counts([numbers(self._ngrams(word)) for word in self._number], columns)
+        A leading space distinguishes the names of n-grams from words. Columns are not sorted.
+        """
+        table = Table()
+        counts = self._counts(table, learns=True)
+        text, offsets = table.words(np.arange(len(table)))
+        block = text.tobytes()
+        return [block[a:b] for a, b in pairwise(offsets.tolist())], counts.matrix()
 
-    def _counts(self, of_words: list[list[int]], columns: int) -> csr_matrix:
-        found = _rows(self._texts, len(of_words)) @ _rows(of_words, columns)
-        found.sort_indices()
-        return found
+    def counts(self, table: Table) -> CompressedRows:
+        """Return the counts of the n-grams that a table has, shape (texts, ids), not sorted."""
+        return self._counts(table, learns=False)
 
-    def _ngrams(self, word: str) -> list[bytes]:
-        """Return feature names of n-grams; a leading space distinguishes them from words."""
-        word = word[:MAX_WORD]
-        found = list(word) if 1 in self._lengths else []
-        word = f"<{word}>"
-        lengths = range(max(2, self._lengths.start), min(self._lengths.stop, len(word) + 1))
-        found += [word[i : i + n] for n in lengths for i in range(len(word) - n + 1)]
-        return [f" {ngram}".encode() for ngram in found]
+    def _counts(self, table: Table, learns: bool) -> CompressedRows:
+        text = "".join(f" <{word[:MAX_WORD]}>" for word in self._number).encode()
+        marked = np.frombuffer(text, dtype=np.uint8)
+        offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
+        starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
+        return _product(self._texts, starts, ids, len(table))
 
 
-def _rows(lists: list[list[int]], columns: int) -> csr_matrix:
-    """Return a matrix that has a one in a list's row for each of its numbers."""
-    from scipy.sparse import csr_matrix
+def _product(texts: list[list[int]], starts: I64, ids: I32, columns: int) -> CompressedRows:
+    """Count the n-grams of texts by those of their words, without scipy if they are few."""
+    shape = (len(texts), columns)
+    words = np.fromiter(chain.from_iterable(texts), dtype=np.int64)
+    ends = np.append(0, np.cumsum([len(text) for text in texts], dtype=np.int64))
+    if len(words) > FEW_WORDS:
+        from scipy.sparse import csr_matrix
 
-    starts = np.zeros(len(lists) + 1, dtype=np.int64)
-    np.cumsum([len(one) for one in lists], out=starts[1:])
-    flat = np.fromiter(chain.from_iterable(lists), dtype=np.int32, count=starts[-1])
-    return csr_matrix((np.ones(len(flat), dtype=np.float32), flat, starts), (len(lists), columns))
+        ones = [np.ones(len(one), dtype=np.float32) for one in (words, ids)]
+        of_words = csr_matrix((ones[1], ids, starts), (len(starts) - 1, columns))
+        found = csr_matrix((ones[0], words, ends), (len(texts), len(starts) - 1)) @ of_words
+        return CompressedRows((found.data, found.indices, found.indptr), shape)
+    of_words = CompressedRows((ids, ids, starts), (len(starts) - 1, columns))[words]
+    rows = np.repeat(np.repeat(np.arange(len(texts)), np.diff(ends)), np.diff(of_words.indptr))
+    keys = np.sort((rows << 32) | of_words.indices)
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    data = np.diff(first, append=len(keys)).astype(np.float32)
+    sizes = np.bincount(keys[first] >> 32, minlength=len(texts))
+    indices = (keys[first] & 0xFFFFFFFF).astype(np.int32)
+    return CompressedRows((data, indices, np.append(0, np.cumsum(sizes))), shape)

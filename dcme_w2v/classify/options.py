@@ -22,6 +22,7 @@ from dcme_w2v.platform import default_threads
 from .constants import (
     FEW_CLASSES,
     LEAD,
+    LONG,
     MANY_FEATURES,
     MANY_NUMBERS,
     RATE,
@@ -49,8 +50,8 @@ class FeatureOptions(Checked):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words or n-grams (default: 40,000; up to 200,000 if there are "
-        "few classes; by token: 300,000)",
+        "keep the N most frequent words and word n-grams, and N character n-grams (default: "
+        "40,000; up to 200,000 if there are few classes; by token: 300,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -89,8 +90,8 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "also use character n-grams within words, such as 1-4 (default: none; training chooses on"
-        " held-out documents)",
+        "also use character n-grams within words (default: 1-4 for classify train, up to 8 MB of "
+        "text)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -212,8 +213,9 @@ class ClassifyOptions(Checked):
     )
     solver: str | None = option(
         None,
-        "stochastic gradient descent, or L-BFGS on the exact softmax (default: sgd)",
-        choices=("sgd", "lbfgs"),
+        "gradient descent, L-BFGS (softmax), or dual coordinate descent (hinge; default for few "
+        "documents)",
+        choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
         20,
@@ -276,7 +278,8 @@ class ClassifyOptions(Checked):
     )
     l2: float | None = option(
         None,
-        "L2 regularization, X/2 times the squared weights (default: 0; lbfgs: 1e-6)",
+        "L2 regularization, X/2 times the squared weights (default: sgd 0, lbfgs 1e-6, dual "
+        "chosen)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -306,7 +309,7 @@ class ClassifyOptions(Checked):
 
     @property
     def learner(self) -> str:
-        """The learner that resolved options select: sgd, lbfgs or tree."""
+        """The learner that resolved options select: sgd, dual, lbfgs or tree."""
         return "tree" if self.objective == "tree" else self.solver or "sgd"
 
 
@@ -380,6 +383,7 @@ L2_OF_LBFGS = L2_OF_SETS = 1e-6  # L-BFGS without a search; hinge with several l
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # Documents of a long batch all correct the same error (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
+BATCH_OF_DUAL = 64  # learned one after the other, in one strip of classes before the next
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # Core settings without an option: of the bound of robust dcme, and of the paper's Algorithm 1.
 INNER = {
@@ -401,6 +405,10 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     is_tree = multilabel and classes > TABLE_CLASSES and is_hinge_possible(given)
     if options.objective == "tree" or (is_tree and given.loss is None):
         return _of_trees(given)
+    if options.solver == "dual":
+        options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
+        if options.loss != "hinge" or options.l2 == 0:
+            raise UsageError("--solver=dual: requires --loss hinge, and --l2 above 0; omit it")
     if options.loss == "hinge":
         options = _exact(options, f"--loss={options.loss}")
     if options.objective == "auto":
@@ -421,7 +429,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         ),
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,
-        "l2": L2_OF_LBFGS if exact else L2_OF_SETS if sets else 0.0,
+        "l2": L2_OF_LBFGS if exact or options.solver == "dual" else L2_OF_SETS if sets else 0.0,
         "bias": BIAS,
         "threads": default_threads(),
     }
@@ -430,7 +438,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
     """Return the options for the hinge loss, which only the objective gd supports."""
-    known = {"solver": ("sgd",), "objective": ("gd", "auto")}
+    known = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"{given}: is not supported with {flag_of(name)} {value}; omit one")

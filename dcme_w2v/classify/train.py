@@ -23,7 +23,7 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from . import sequences
 from .calibration import Calibration
 from .choose import Problem, Setting, flags_of
-from .constants import FEW, KEPT_BYTES, TABLE_CLASSES
+from .constants import KEPT_BYTES, TABLE_CLASSES
 from .continued import Continued
 from .dataset import (
     Dataset,
@@ -38,7 +38,6 @@ from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear, resource_estim
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
 from .options import (
     NO_SUBWORDS,
-    SUBWORDS,
     TREES,
     ClassifyOptions,
     FeatureOptions,
@@ -50,7 +49,7 @@ from .small import compressed
 from .trainer import warn_of_short_rows
 
 # a resumed run takes these settings from its start
-OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
+OF_RUN = ("threads", "loss", "solver", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def train(
         contextlib.ExitStack() as stack,
     ):
         corpus = _read_documents(job, features, options, reporter, remote is None, before)
-        sets = FeatureSets(corpus, features, bool(job.tune.tune))
+        sets = FeatureSets(corpus, features)
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
@@ -311,7 +310,7 @@ class _Models:
 
 
 class FeatureSets:
-    """The same documents with several feature settings, if their texts are kept.
+    """The same documents with several feature settings, if their counts are kept.
 
     Parameters
     ----------
@@ -319,35 +318,27 @@ class FeatureSets:
         With the default features.
     given : FeatureOptions
         As given.
-    tuned : bool
-        Whether pairs of all words are compared, too.
 
     Attributes
     ----------
     settings : list of dict
-        What is compared; few documents have single words first, or n-grams of characters.
+        What is compared: single words, and pairs of words, too.
     """
 
-    def __init__(self, corpus: Dataset, given: FeatureOptions, tuned: bool) -> None:
+    def __init__(self, corpus: Dataset, given: FeatureOptions) -> None:
         self._corpus, self._options = corpus, given.with_lead()
         self._found: dict[tuple[Any, ...], Dataset] = {}
         self.settings: list[Setting] = [{}]
-        self._simple: Setting | None = None
-        if not corpus.texts:
+        text = corpus.text
+        if text is None or not text.keeps_counts:
             return
-        few, lead = len(corpus.labels) < FEW, self._options.lead_ngrams
-        pairs: Setting = {"lead_ngrams": lead}
-        pairs |= {"subwords": NO_SUBWORDS} if given.subwords is None else {}
-        self.settings = [pairs]
-        if given.lead_ngrams is None and lead != 1:
-            words = {**pairs, "lead_ngrams": 1}
-            self.settings = [words, pairs] if few else [pairs, words]
-            self._simple = None if few else words
+        pairs: Setting = {"lead_ngrams": self._options.lead_ngrams}
         if given.subwords is None:
-            own = {**pairs, "subwords": SUBWORDS}
-            first = few and corpus.has_short_texts
-            self.settings = [own, *self.settings] if first else [*self.settings, own]
-        if tuned:
+            pairs["subwords"] = text.options.subwords
+        self.settings = [pairs]
+        if given.lead_ngrams is None and text.options.lead_ngrams != 1:
+            self.settings.insert(0, {**pairs, "lead_ngrams": 1})
+        if corpus.texts:
             self.settings.append({**pairs, "ngrams": 2})
 
     def under(self, setting: Setting) -> Dataset:
@@ -358,8 +349,7 @@ class FeatureSets:
         if not own or (text is not None and options.resolved() == text.options):
             return self._corpus
         if key not in self._found:
-            most = options.features_of(len(self._corpus.classes))
-            self._found[key] = self._corpus.with_features(options, most)
+            self._found[key] = self._corpus.with_features(options)
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
@@ -367,7 +357,7 @@ class FeatureSets:
         corpus = self._corpus
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
-            lambda one: self.under(one).data.matrix, self._simple,
+            lambda one: self.under(one).data.matrix,
         )  # fmt: skip
 
 
@@ -379,18 +369,19 @@ def _read_documents(
     chooses: bool = True,
     before: Continued | None = None,
 ) -> Dataset:
-    """Read and count the documents; keep texts if features are compared."""
+    """Read and count the documents; keep counts, and for --tune texts, if features are compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
-    text = None if are_vectors(job.docs) else TextFeatures(features)
+    chooses = chooses and is_open and before is None and job.tune.tune != 0
+    room = (math.inf if job.tune.tune else KEPT_BYTES) if chooses else 0
+    text = None if are_vectors(job.docs) else TextFeatures(features, room)
     text = text if before is None else before.features(features, text)
     is_pairs = given.ngrams is not None or given.lead_ngrams is not None
-    keep = math.inf if job.tune.tune else KEPT_BYTES
-    chooses = chooses and job.tune.tune != 0
     read = read_documents(
         job.docs, job.labels, text, job.holdout, options.seed,
         most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
-        keep=keep if chooses and is_open and features.by == "document" else 0, takes_none=True,
+        keep=room if job.tune.tune and features.by == "document" else 0,
+        takes_none=True,
     )  # fmt: skip
     read = read if before is None else before.joined(read, job.label_kind)
     read.class_weight, read.sample_weight = job.class_weight, job.sample_weight
@@ -425,7 +416,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
             raise UsageError(f"{flags[0]}: is not supported with {what}; {remedy}")
 
 
-SHOWN = {"sgd": ("solver", "objective", "lr"), "lbfgs": ("solver",),
+SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("solver",),
          "tree": ("objective", "lr")}  # fmt: skip
 
 

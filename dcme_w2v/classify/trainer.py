@@ -366,6 +366,7 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
     """Convert options to settings of the C core, which ignores those of the other update rule."""
     values = {name: value or 0 for name, value in core_options(options).items()} | INNER
     values["class_clusters"] = values["clusters"]
+    values["dual"] = options.solver == "dual"
     values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
     return values
 
@@ -424,10 +425,8 @@ class ClassifierTrainer(Trainer):
         weights: Weights | None = None,
         sample_weight: F32 | None = None,
     ) -> None:
-        if len(documents) and is_short(matrix, len(documents), classes, options):
-            options = replace(
-                options, threads=1
-            )  # several threads would add in a different order each time
+        if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
+            options = replace(options, threads=1)  # several add in a different order each time
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -443,15 +442,19 @@ class ClassifierTrainer(Trainer):
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
-        squares, steps = length_and_steps(matrix, documents, sample_weight)
-        if steps is not None:
-            sample_weight = steps if sample_weight is None else sample_weight * steps
+        is_dual, squares = options.solver == "dual", 1.0
+        if not is_dual:
+            squares, steps = length_and_steps(matrix, documents, sample_weight)
+            if steps is not None:
+                sample_weight = steps if sample_weight is None else sample_weight * steps
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
         self._weight = 1.0  # mean weight of the visits
         self._untrained = untrained_loss(options, classes)
-        if sample_weight is not None:
+        if sample_weight is not None and is_dual:
+            self._weight = float(sample_weight.mean(dtype=np.float64))
+        elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
             if len(rows) > len(documents):  # the same instance often in a batch is a longer step

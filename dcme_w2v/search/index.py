@@ -55,7 +55,12 @@ def gram_rows(words: Sequence[str]) -> csr_matrix:
     grams = Subwords(SHORTEST, LONGEST)
     for word in words:
         grams.add([word])
-    return grams.counts(lambda found: [crc32(gram) % GRAMS for gram in found], GRAMS)
+    names, counts = grams.distinct()
+    hashed = [crc32(name) % GRAMS for name in names]
+    columns = np.array(hashed, dtype=np.int32)[counts.indices]
+    found = csr_matrix((counts.data, columns, counts.indptr), (len(words), GRAMS))
+    found.sum_duplicates()
+    return found
 
 
 def idf_of(frequency: F64 | I64, documents: int) -> F64:

@@ -77,11 +77,15 @@ def several(count=600):
 
 
 @pytest.mark.parametrize("count, classes, given, first, others", [
-    (600, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 8.3e-4, "bias": 0.21}, [{"lr": 0.125, "l2": 0}]),
-    (300, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 1.7e-4}, [{"lr": 0.125, "epochs": 5}]),
-    (600, 12, {"epochs": 3, "bias": 1.0}, {"lr": 0.5, "l2": 8.3e-4}, [{"lr": 0.125}]),
-    (600, 500, {}, {"lr": 1.0, "epochs": 20, "l2": 8.3e-4}, [{"lr": 0.125, "epochs": 5}]),
-    (5001, 500, {}, {"lr": 1.0, "epochs": 10, "l2": 1e-4}, [{"lr": 0.125, "epochs": 5}]),
+    (600, 12, {}, {"epochs": 24, "l2": 8.3e-4, "bias": 0.21}, [{"l2": 8.3e-3}, {"l2": 2.8e-4}]),
+    (300, 12, {}, {"solver": "dual", "l2": 1.7e-4}, [{"l2": 1.7e-3}]),
+    (600, 12, {"epochs": 3, "bias": 1.0}, {"l2": 8.3e-4}, [{"l2": 8.3e-3}, {"l2": 2.8e-4}]),
+    (600, 500, {}, {"epochs": 24, "l2": 8.3e-4}, [{"l2": 8.3e-3}, {"l2": 2.8e-4}]),
+    (5001, 500, {}, {"epochs": 6, "l2": 1e-4}, [{"l2": 1e-3}, {"l2": 3.3e-5}]),
+    (600, 12, {"batch": 9}, {"lr": 0.5, "epochs": 20, "bias": 0.21}, [{"lr": 0.125, "l2": 0}]),
+    (300, 12, {"solver": "sgd"}, {"l2": 1.7e-4}, [{"lr": 0.125, "epochs": 5}]),
+    (600, 500, {"solver": "sgd"}, {"lr": 1.0, "epochs": 20}, [{"lr": 0.125, "epochs": 5}]),
+    (5001, 500, {"solver": "sgd"}, {"lr": 1.0, "epochs": 10}, [{"lr": 0.125, "epochs": 5}]),
 ])  # fmt: skip
 def test_the_default_is_near_linear_svc(count, classes, given, first, others):
     """C is 1, or 10 with few documents; a given option is no part of a setting."""
@@ -89,7 +93,8 @@ def test_the_default_is_near_linear_svc(count, classes, given, first, others):
     assert len(found) == 1 + len(others) and {one["loss"] for one in found} == {"hinge"}
     for one, wanted in zip(found, [first, *others], strict=True):
         assert {**one, **wanted} == one and not set(one) & set(given)
-    assert ("bias" in found[0]) == (classes < 500 and "bias" not in given)
+    is_dual = not {"solver", "batch"} & set(given)
+    assert ("bias" in found[0]) == ((is_dual or classes < 500) and "bias" not in given)
 
 
 def test_more_candidates():
@@ -97,8 +102,8 @@ def test_more_candidates():
     assert [one["lr"] for one in sets] == [0.5, 0.125, 1.0]
     assert [one["epochs"] for one in sets] == [10, 5, 5] and "bias" not in sets[0]
     tuned = of_losses(problem(), {})
-    rates = [(one["loss"], one["lr"]) for one in tuned]
-    assert rates[0] == ("hinge", 0.5) and rates[1:4] == [("softmax", x) for x in (4, 1, 0.25)]
+    rates = [(one["loss"], one.get("lr")) for one in tuned]
+    assert rates[0] == ("hinge", None) and rates[1:4] == [("softmax", x) for x in (4, 1, 0.25)]
     assert {one["loss"] for one in of_losses(problem(objective="dcme"), {})} == {"softmax"}
     wide = Labeled(labelled().matrix * 1e6, labelled().labels)
     assert of_defaults(problem(wide), {})[0]["bias"] == 1e3  # its maximum
@@ -180,9 +185,9 @@ def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
     Path("d.tsv").write_text(text_of(labelled(count=240)))
     trained = trials_of(monkeypatch)
     cli(f"{TRAIN} --output m")
-    assert len(trained) == 21 and set(trained) == {192, 240}
+    assert len(trained) == 10 and set(trained) == {160, 240}
     record = described("m")["record"]["choice"]
-    assert record["complete"] and record["held_out"] == 240 and len(record["trials"]) == 5
+    assert record["complete"] and record["held_out"] == 240 and len(record["trials"]) == 4
     assert f"settings: {record['flags']}, by 240 documents held out (" in cli.err
     cli(f"{TRAIN} --output again", *shlex.split(record["flags"]))
     assert arrays_in("m") == arrays_in("again")
@@ -190,13 +195,13 @@ def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [0, 0.6])
-def test_a_lower_rate_is_chosen_where_labels_are_wrong(cli, wrong):
+def test_a_stronger_penalty_is_chosen_where_labels_are_wrong(cli, wrong):
     """A resumed run has the choice."""
     Path("d.tsv").write_text(text_of(labelled(wrong, 1500)))
     train = f"{TRAIN} --output m --subwords none --lead-ngrams 1"
     cli(f"{train} --checkpoint state --checkpoint-every 2")
     own = described("m")["options"]
-    assert (own["lr"] < 0.5) == (wrong > 0) and own["loss"] == "hinge"
+    assert (own["l2"] > 1e-3) == (wrong > 0) and own["solver"] == "dual"
     cli(f"{train} --resume state")
     assert described("m")["options"] == own and "settings:" not in cli.err
 
@@ -279,7 +284,7 @@ def test_trials_learn_from_some_of_many_documents(monkeypatch):
 
 def test_the_time_limit_keeps_the_first_setting():
     found = choose.choose(problem(), 1e-9)
-    assert not found.complete and not found.trials and found.setting["lr"] == 0.5
+    assert not found.complete and not found.trials and found.setting["solver"] == "dual"
     assert "no trial ended" in found.line and found.record["complete"] is False
 
 

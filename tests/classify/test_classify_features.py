@@ -141,6 +141,8 @@ def test_rare_words_are_features_where_classes_are_few(tmp_path):
         "1",
         "--epochs",
         "1",
+        "--subwords",
+        "none",
         "--quiet",
     ]
     for more, count in ((["--features", "30000"], 30_000), ([], 32_400)):

@@ -359,7 +359,7 @@ def test_balanced_weights_choose_the_penalty_by_weighted_folds(seed):
 
 def test_a_training_far_worse_than_its_trials_is_an_error(monkeypatch):
     X, y = spread()
-    real = fit.LEARNERS["sgd"]
-    monkeypatch.setitem(fit.LEARNERS, "sgd", lambda task: (real(task), task.weights.scale(-0.05)))
+    real = fit.LEARNERS["dual"]
+    monkeypatch.setitem(fit.LEARNERS, "dual", lambda task: (real(task), task.weights.scale(-0.05)))
     with pytest.raises(DivergedError, match="trials without them had"):
         MaxentClassifier(loss="hinge", threads=1).fit(X, y)

@@ -281,7 +281,7 @@ def test_texts_of_weight_0_are_left_out_and_others_count_as_often():
     assert "zebra" not in weighted.get_feature_names_out()
     rare = [0.01 if one == "tea" else 1.0 for one in TOPICS]
     shares = [
-        TextClassifier(lr=0.05, epochs=2).fit(TEXTS, TOPICS, sample_weight=one)
+        TextClassifier().fit(TEXTS, TOPICS, sample_weight=one)
         .predict_proba(["the a"])[0, 1]
         for one in (rare, None, [1 / one for one in rare])
     ]  # fmt: skip

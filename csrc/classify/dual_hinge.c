@@ -1,0 +1,147 @@
+/* The squared hinge loss, one class against the rest, by coordinate descent in the dual problem
+ * (Hsieh et al. 2008). With y_j = 1 for a document's labels and -1 for all other classes, and
+ * scores s = W x, it minimizes
+ *     lambda |W|^2 / 2 + sum_i c_i sum_j max(0, M - y_j s_ij)^2 / 2,
+ * where c_i is the weight of document i and lambda = l2 sum_i c_i. The weights are W = sum_i a_i
+ * x_i^T, and at the optimum a_ij = y_j c_i / lambda max(0, M - y_j s_ij). A visit of a document
+ * moves its a_ij to where that holds given all others, so there is no learning rate and no decay.
+ *
+ * Classes do not depend on each other. All documents of a batch are learned, one after the other,
+ * in one strip of classes before the next, whose weights stay in the cache in between.
+ */
+#include "classify/class_objective.h"
+
+/* M, as in hinge.c. */
+#define MARGIN ((real)4)
+
+enum { STRIP = 4 * DCME_PAD };
+
+typedef struct {
+    const dcme_problem *problem;
+    real *dual;    /* (instances, stride) a */
+    double lambda; /* as above */
+} shared_state;
+
+typedef struct {
+    const shared_state *shared;
+    real *steps;     /* (widest) room for a document's values */
+    double *squares; /* (batch) lengths, the bias included */
+    int64_t *places; /* (batch) the next of a document's labels, which ascend */
+    int64_t *ends;   /* (batch) where they end */
+    double *losses;  /* (batch) */
+} thread_state;
+
+static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
+    shared_state *state = shared;
+    const dcme_instances *instances = problem->instances;
+    double total = 0;
+    for (int64_t i = 0; i < instances->count; i++)
+        total += instances->weights ? instances->weights[i] : 1;
+    state->problem = problem;
+    state->lambda = problem->options->l2 * total;
+    DCME_TAKE_SAVED(arena, state->dual, instances->count * problem->model->stride, 0);
+}
+
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
+    thread_state *me = thread;
+    int64_t batch = problem->options->batch;
+    me->shared = shared;
+    DCME_TAKE_UNSET(arena, me->steps, problem->widest);
+    DCME_TAKE_UNSET(arena, me->squares, batch);
+    DCME_TAKE_UNSET(arena, me->places, batch);
+    DCME_TAKE_UNSET(arena, me->ends, batch);
+    DCME_TAKE_UNSET(arena, me->losses, batch);
+}
+
+/* The step of a_j by which sign y_j a_j >= 0 becomes optimal for a score. */
+static real step_of(real score, real dual, real sign, real ridge, real factor) {
+    real next = dual + factor * (sign * MARGIN - score - ridge * dual);
+    return (sign * next > 0 ? next : 0) - dual;
+}
+
+/* Scores of some classes become steps, which are added to the dual variables; returns the loss. */
+static double become_steps(real *scores, real *dual, int64_t width, const int32_t *label,
+                           const int32_t *end, int64_t column, real ridge, real square) {
+    real factor = 1 / (ridge + square);
+    real own[STRIP];
+    double loss = 0;
+    for (const int32_t *one = label; one < end; one++)
+        own[one - label] = scores[*one - column];
+    for (int64_t j = 0; j < width; j++) {
+        real missing = MARGIN + scores[j] > 0 ? MARGIN + scores[j] : 0;
+        loss += missing * (double)missing;
+        scores[j] = step_of(scores[j], dual[j], -1, ridge, factor);
+    }
+    for (const int32_t *one = label; one < end; one++) {
+        real score = own[one - label], wrong = MARGIN + score > 0 ? MARGIN + score : 0;
+        real missing = MARGIN > score ? MARGIN - score : 0;
+        loss += missing * (double)missing - wrong * (double)wrong;
+        scores[*one - column] = step_of(score, dual[*one - column], 1, ridge, factor);
+    }
+    for (int64_t j = 0; j < width; j++)
+        dual[j] += scores[j];
+    return loss;
+}
+
+static int has_step(const real *steps) {
+    int32_t found = 0;
+    for (int64_t j = 0; j < DCME_PAD; j++)
+        found |= steps[j] != 0;
+    return found;
+}
+
+/* Learn the classes column .. column + STRIP - 1 of a document. */
+static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t column) {
+    const dcme_linear *model = batch->model;
+    const int32_t *labels = me->shared->problem->instances->labels;
+    int64_t width = dcme_min(model->stride - column, STRIP);
+    int64_t classes = dcme_min(model->classes - column, width);
+    int64_t begin = me->places[d], n = batch->starts[d + 1] - batch->starts[d];
+    real scores[STRIP], *values = batch->values + batch->starts[d];
+    for (int64_t j = 0; j < width; j++)
+        scores[j] = 0;
+    dcme_batch_multiply(batch, d, model->weights, model->stride, column, width, scores);
+    while (me->places[d] < me->ends[d] && labels[me->places[d]] < column + classes)
+        me->places[d]++;
+    me->losses[d] +=
+        become_steps(scores, me->shared->dual + batch->numbers[d] * model->stride + column, classes,
+                     labels + begin, labels + me->places[d], column,
+                     (real)(me->shared->lambda / batch->weights[d]), (real)me->squares[d]);
+    for (int64_t j = classes; j < width; j++)
+        scores[j] = 0;
+    for (int64_t line = 0; line < width; line += DCME_PAD) {
+        if (!has_step(scores + line))
+            continue;
+        dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
+        dcme_rank1_update(model->kernels, batch->rows, values, scores + line, n, DCME_PAD);
+    }
+}
+
+static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
+    (void)rate;
+    thread_state *me = thread;
+    const int64_t *sets = me->shared->problem->instances->sets;
+    const double scale = 2 * MARGIN * MARGIN; /* as if M were 1 */
+    for (int64_t d = 0; d < batch->count; d++) {
+        int64_t i = batch->numbers[d];
+        me->places[d] = sets ? sets[i] : i;
+        me->ends[d] = sets ? sets[i + 1] : i + 1;
+        me->losses[d] = me->squares[d] = 0;
+        for (int64_t at = batch->starts[d]; at < batch->starts[d + 1]; at++)
+            me->squares[d] += batch->values[at] * (double)batch->values[at];
+    }
+    for (int64_t column = 0; column < batch->model->stride; column += STRIP)
+        for (int64_t d = 0; d < batch->count; d++)
+            learn_strip(me, batch, d, column);
+    for (int64_t d = 0; d < batch->count; d++)
+        dcme_loss_add(loss, batch->weights[d] * (me->losses[d] / scale));
+}
+
+const dcme_class_objective dcme_class_dual_hinge = {
+    .open = open_shared,
+    .shared_size = sizeof(shared_state),
+    .thread_open = thread_open,
+    .thread_size = sizeof(thread_state),
+    .step = step,
+};
