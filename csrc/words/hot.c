@@ -199,8 +199,7 @@ static void learn_cbow(dcme_worker *worker) {
             steps[k] = step * rates[near.from + k];
         dcme_rank1_update(kernels, context, steps, worker->gradient, count, model->size);
         rates[i] = dcme_input_rate(model, batch->words[i]);
-        rows[i] =
-            model->input + batch->words[i] * model->stride; /* move the gap to the next target */
+        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
     }
 }
 

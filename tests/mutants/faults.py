@@ -28,7 +28,7 @@ FAULTS = [
     Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "objectives"),
     Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow(counts[j], power);", "weights[j] = counts[j];", "objectives gradients"),
     Fault("NCE offset with the wrong sign", "csrc/words", "scores[j] -= offset[dcme_row_of(draw->codes[j])];", "scores[j] += offset[dcme_row_of(draw->codes[j])];", "objectives gradients"),
-    Fault("a noise sample may be the target", "csrc/objectives", "longer */\n        n += word != target;", "longer */\n        n += 1;", "objectives"),
+    Fault("a noise sample may be the target", "csrc/objectives", "time */\n        n += word != target;", "time */\n        n += 1;", "objectives"),
     Fault("logistic loss of the target has the wrong sign", "csrc/words", "dcme_softplus(-(double)scores[j])", "dcme_softplus((double)scores[j])", "objectives trainer"),
     Fault("noise stream is not saved", "csrc/objectives", "    DCME_SAVE(arena, d->stream);\n", "", "stops"),
     Fault("the next draw is not saved", "csrc/objectives", "    DCME_SAVE(arena, d->next);\n", "", "stops"),
@@ -73,7 +73,7 @@ FAULTS = [
     Fault("pipes are opened as files", "dcme_w2v/files/opening.py", "        if not stat.S_ISREG(found.st_mode):\n", "        if False:\n", "hostile_files bad_models"),
     Fault("truncated archives are read without a word", "dcme_w2v/files", "                    if self._begins:\n                        return", "                    if True:\n                        return", "corpus compression"),
     Fault("a folder that cannot be replaced is lost", "dcme_w2v/formats/vectors", "                old.rename(target)\n            _remove(temporary)", "                pass\n            _remove(temporary)", "static_folder"),
-    Fault("another name of a trained file is held out", "dcme_w2v/text", "if path in held or any(same):", "if path in held:", "heldout"),
+    Fault("another name of a trained file is held out", "dcme_w2v/formats", "if path in held or any(same):", "if path in held:", "heldout"),
     # ---- numeric
     Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "numeric"),
     Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "numeric"),
