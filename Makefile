@@ -108,7 +108,7 @@ IN_TESTS := @$(MAKE) -j$(shell getconf _NPROCESSORS_ONLN) --no-print-directory -
 ctest: ## run the C tests under the sanitizers
 	$(IN_TESTS) $@
 
-test-speed: ## count the instructions of small trainings, and fail if there are more than before
+test-speed: $(VENV)/.built ## count the instructions of small trainings and commands, and fail if there are more than before
 	$(IN_TESTS) $@
 
 fuzz: $(VENV)/.dev $(VENV)/.built ## test the readers with a million mutated inputs; takes minutes
