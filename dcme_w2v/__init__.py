@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # not from typing, whose import takes as long as the rest
+TYPE_CHECKING = __name__ == ""  # static tools cannot decide this; typing is slow to import
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,5 +1,7 @@
 """Known items for the suites `search` and `duplicates`: lines of a query, a TAB and its passage.
 
+And for `continued`, sections.tsv: a package's section, a TAB, its name and first line.
+
 `python scripts/benchmarks/passages.py FOLDER` makes those of this machine: manual pages (summary ->
 text behind it) and Debian packages (first line of the description -> the others), for which apt
 needs `apt-get update -o Acquire::Languages=en`.
@@ -88,6 +90,18 @@ def packages() -> Iterator[tuple[str, str]]:
             yield found[1], found[2].replace("\n .\n", "\n")
 
 
+def sections() -> Iterator[tuple[str, str]]:
+    """Yield the section of each package, and its name with the first line of its description."""
+    for path in sorted(Path("/var/lib/apt/lists").glob("*_main_binary-*_Packages*")):
+        command = ["/usr/lib/apt/apt-helper", "cat-file", str(path)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for one in text.split("\n\n"):
+            found = dict(re.findall(r"^(Package|Section|Description): (.*)$", one, re.MULTILINE))
+            if len(found) == 3:
+                name = found["Package"].replace("-", " ")
+                yield found["Section"], f"{name} {found['Description']}"
+
+
 def write(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     """Write the pairs that are long enough; of equal passages the first."""
     seen: dict[str, str] = {}
@@ -103,3 +117,5 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     write(folder / "manual pages.tsv", manual_pages())
     write(folder / "packages.tsv", packages())
+    lines = sorted("\t".join(one) + "\n" for one in sections())
+    (folder.parent / "sections.tsv").write_text("".join(lines), encoding="utf-8")

@@ -1183,11 +1183,34 @@ def duplicates(s: Setup) -> Iterator[Line]:
         yield file.stem, seed, "precision", 100 * right / max(1, right + wrong), "%"
 
 
+def continued(s: Setup) -> Iterator[Line]:
+    """Learn three batches of 5,000 documents, day by day or at once."""
+    lines = Path(s.file("sections.tsv")).read_text(encoding="utf-8").splitlines(keepends=True)
+    for seed in s.seeds:
+        drawn = random.Random(seed).sample(lines, 20000)
+        parts = {"all": drawn[:15000], "test": drawn[15000:]}
+        parts |= {f"day {n}": drawn[5000 * (n - 1) : 5000 * n] for n in (1, 2, 3)}
+        for name, some in parts.items():
+            Path(s.out(name)).write_text("".join(some), encoding="utf-8")
+        for setting, docs, before in (
+            ("15,000 at once", "all", None), ("5,000", "day 1", None),
+            ("10,000 in two batches", "day 2", "5,000"),
+            ("15,000 in three batches", "day 3", "10,000 in two batches"),
+        ):  # fmt: skip
+            more = [] if before is None else ["--init", s.out(before)]
+            model = ["--output", s.out(setting), "--threads", 1, "--quiet", *more]
+            done = s.run("classify train", s.out(docs), *model)
+            found = s.json("classify test", s.out(setting), s.out("test"))
+            yield setting, seed, "accuracy", 100 * found["accuracy"], "%"
+            yield setting, seed, "log-likelihood", found["log_likelihood"], ""
+            yield setting, seed, "CPU", done.seconds, "s"
+
+
 FUNCTIONS = (
     speed, threads, encode, many_texts, small_models, constants, few_documents, few_labels,
     many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
     spread_latent, spread_documents, spread_words,
-    search, duplicates, papers_dcme, papers_distributed,
+    search, duplicates, continued, papers_dcme, papers_distributed,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
