@@ -70,6 +70,7 @@ vocab-count: vocab
 print-word-vectors: convert
 print-sentence-vectors get-sentence-vector embed embeddings sentence-vectors: encode
 topics lda lda-model: scdv topics
+query retrieve bm25: search
 cluster clusters kmeans k-means: latent fit --unsupervised, or classes for words
 doc2vec: scdv fit
 model2vec sentence-transformers: convert --to sentence-transformers

@@ -98,18 +98,19 @@ def convert(source: str, target: str, **values: Any) -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
-    """Check a file of word vectors.
+    """Check a file of word vectors, or a model, such as an index of search.
 
-    The file may have any supported format, also compressed. Prints the format, the number of
-    rows and the dimension, then each kind of fault with its count and first position: rows of
-    another dimension, NaN or infinite numbers, words that are empty, repeated or not UTF-8. The
-    exit code is 0 if there are no faults, otherwise 1.
+    The file may have any supported format, also compressed. A model must load. Of vectors, prints
+    the format, the number of rows and the dimension, then each kind of fault with its count and
+    first position: rows of another dimension, NaN or infinite numbers, words that are empty,
+    repeated or not UTF-8. The exit code is 0 if there are no faults, otherwise 1.
     """
     import dcme_w2v as dw
 
     report = dw.check(file)
     lines = [f"{report.file}: {report.format or 'unknown format'}"]
-    lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
+    if not (report.format or "").startswith("model"):
+        lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
     for fault in report.faults:
         detail = f" ({fault.detail})" if fault.detail else ""
         lines.append(f"{fault.kind}: {fault.count}, first at {fault.place}{detail}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.formats.texts import as_texts
@@ -94,6 +95,14 @@ class SCDV(TextTransformer):
         """Fit, and return the vectors of the same documents, which X must yield twice."""
         kept = list(X) if isinstance(X, Iterator) else X
         return self.fit(kept).transform(kept)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the column names: ``scdv`` and a number from 0; of tf-idf columns, the words."""
+        names, options = super().get_feature_names_out(), self.model_.options
+        if options.tfidf or options.representation == "tfidf":
+            words = list(self.model_.words)
+            names[len(names) - len(words) :] = words
+        return names
 
     def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""

@@ -1,7 +1,7 @@
 """Evaluates sentence vectors on rated sentence pairs, such as the STS tasks of SemEval."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ class StsScore:
 
 def eval_sts(
     vectors: PathLike | Vectors,
-    pairs: PathLike | Sequence[PathLike],
+    pairs: PathLike | Sequence[PathLike] | Sequence[tuple[float, str, str]],
     *,
     pooling: str = "static",
     dim: int | None = None,
@@ -81,7 +81,7 @@ def eval_sts(
     ----------
     vectors : path or Vectors
         Without counts the weights follow from the order of the words.
-    pairs : path or sequence of paths
+    pairs : path, sequence of paths, or sequence of a score and two sentences each
         Files, and folders of files, with lines "score TAB sentence TAB sentence".
     pooling, dim, tokenize
         See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are found on each file.
@@ -108,8 +108,11 @@ def eval_sts(
     options = EncodeOptions(pooling=pooling, dim=dim)
     table = SentenceTable(for_text(vectors, tokenize), options)
     sets, skipped = [], 0
-    for path in map(str, expand(listed(pairs))):
-        scores, sentences, others = _read(path)
+    own: Any = pairs if isinstance(pairs, list | tuple) else ()
+    is_list = bool(own) and all(isinstance(one, list | tuple) for one in own)
+    for path in ["pairs"] if is_list else map(str, expand(listed(pairs))):
+        lines = map(_line, own) if is_list else (line for _, line in read_lines(path))
+        scores, sentences, others = _read(path, lines)
         rows = table.vectors_of(sentences)
         if pooling == "usif":
             rows = Components.of(rows).removed_from(rows)
@@ -121,10 +124,15 @@ def eval_sts(
     return StsScore(tuple(sets), skipped)
 
 
-def _read(path: str) -> tuple[F64, list[bytes], int]:
+def _line(pair: Any) -> bytes:
+    """Return a score and two sentences as a line of a file."""
+    return "\t".join(" ".join(str(one).split()) for one in pair).encode()
+
+
+def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
     """Return the scores, the sentences of all pairs, and the number of skipped lines."""
     scores, sentences, skipped = [], [], 0
-    for _, line in read_lines(path):
+    for line in lines:
         score, *texts = line.rstrip(b"\r\n").split(b"\t")
         try:
             number = float(score)

@@ -12,7 +12,8 @@ import numpy as np
 
 from dcme_w2v._core.codec import find_duplicates
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.vectors.vectors_io import joined
+from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
+from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT, KIND, joined
 from dcme_w2v.formats.vectors.vectors_reader import (
     DUPLICATE,
     FAULT_NAMES,
@@ -56,18 +57,18 @@ class Report:
 
 
 def check(path: PathLike) -> Report:
-    r"""Read word vectors and count the invalid rows of each kind.
+    r"""Read word vectors and count the invalid rows of each kind; or read a model.
 
     Parameters
     ----------
     path : path
-        What `Vectors.load` reads.
+        What `dw.load` reads.
 
     Returns
     -------
     Report
-        With no faults where `Vectors.load` reads the file and cosines can be computed. A file that
-        cannot be read as vectors at all has the one fault "unreadable".
+        With no faults where `dw.load` reads the file and cosines of vectors can be computed. A file
+        that cannot be read at all has the one fault "unreadable". Models have no rows.
 
     Examples
     --------
@@ -77,8 +78,12 @@ def check(path: PathLike) -> Report:
     >>> [(fault.kind, fault.count) for fault in dw.check("v.txt").faults]
     [('NaN or infinite number', 1)]
     """
-    report = Report(os.fspath(path))
+    report, kind = Report(os.fspath(path)), kind_of_artifact(path)
     try:
+        if kind not in (None, KIND, CHECKPOINT):
+            report.format = f"model: {kind}"
+            load_artifact(path)
+            return report
         report.format = "folder" if Path(path).is_dir() else kind_of_file(path)
         if report.format is None:
             with open_rows(path) as reader:

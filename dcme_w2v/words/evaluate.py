@@ -8,7 +8,7 @@ of several spellings is used, and the vocabulary is limited to the first `limit`
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +193,7 @@ def eval_analogies(
 @checks_names
 def eval_similarity(
     vectors: Vectors | PathLike,
-    pairs: PathLike,
+    pairs: PathLike | Sequence[tuple[str, str, float]],
     *,
     limit: int = 300_000,
 ) -> SimilarityScore:
@@ -204,11 +204,11 @@ def eval_similarity(
     vectors : Vectors or path
         Words in descending frequency and their vectors; out-of-vocabulary words have the vectors
         of their n-grams, if there are `subwords`.
-    pairs : path
-        Lines of two words and a rating, separated by tabs, commas, semicolons or spaces. The rating
-        is the first number after the words, and further columns are ignored, as in the published
-        files of SimLex-999, WordSim-353 and RareWords. ``#`` starts a comment. Other lines, such as
-        a heading, are counted and skipped.
+    pairs : path, or sequence of two words and a rating each
+        In a file, lines of two words and a rating, separated by tabs, commas, semicolons or spaces.
+        The rating is the first number after the words, and further columns are ignored, as in the
+        published files of SimLex-999, WordSim-353 and RareWords. ``#`` starts a comment. Other
+        lines, such as a heading, are counted and skipped.
     limit : int
         Use only the first `limit` words.
 
@@ -229,10 +229,9 @@ def eval_similarity(
     vectors = load_if_path(vectors, limit)
     spelled, _ = _upper_case(vectors.words, limit)
     rated, ratings, skipped = _read_pairs(pairs)
+    name = os.fspath(pairs) if isinstance(pairs, str | os.PathLike) else "pairs"
     if not rated:
-        raise FormatError(
-            f"{pairs}: contains no word pairs; give lines of WORD TAB WORD TAB RATING"
-        )
+        raise FormatError(f"{name}: contains no word pairs; give lines of WORD TAB WORD TAB RATING")
 
     def vector_of(word: str) -> F32 | None:
         """Return the vector of a word in any case, or else the vector of its n-grams."""
@@ -246,12 +245,12 @@ def eval_similarity(
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
         raise FormatError(
-            f"{pairs}: {len(gold)} of {len(rated)} pairs have both words among the first"
+            f"{name}: {len(gold)} of {len(rated)} pairs have both words among the first"
             f" {min(limit, len(vectors.words)):,}; a correlation requires two "
             "with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
-    cosines = _cosines([found[i] for i in kept], pairs)
+    cosines = _cosines([found[i] for i in kept], name)
     pearson, spearman = correlations(gold, cosines)
     return SimilarityScore(
         spearman,
@@ -352,14 +351,19 @@ def _read_questions(
     return names, np.array(section_of, dtype=np.int64), questions, skipped
 
 
-def _read_pairs(path: PathLike) -> tuple[list[list[str]], list[float], int]:
+def _read_pairs(
+    given: PathLike | Sequence[tuple[str, str, float]],
+) -> tuple[list[list[str]], list[float], int]:
     """Return the pairs, their ratings, and the number of lines skipped.
 
     The ratings are in the column in which most lines have their first number after the words. A
     first column of single letters has the relation of the words, as in annotated files of
     WordSim-353.
     """
-    lines = [_columns(line) for line in _lines(path) if line.strip() and line[0] != "#"]
+    if isinstance(given, str | os.PathLike):
+        lines = [_columns(line) for line in _lines(given) if line.strip() and line[0] != "#"]
+    else:
+        lines = [list(map(str, one)) for one in given]
     if (long := [line for line in lines if len(line) > 3]) and all(
         len(line[0]) == 1 and line[0].isascii() for line in long
     ):

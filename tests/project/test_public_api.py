@@ -1,11 +1,13 @@
 """Public names: lazy, listed, visible to type checkers; imports of the program."""
 
+import ast
 import importlib
 import inspect
 import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -210,3 +212,21 @@ def test_vectors_need_only_numpy(code):
     new = modules_after(code)
     assert {name.partition(".")[0] for name in new} & SLOW == {"numpy"}
     assert "dcme_w2v.words.heldout" not in new
+
+
+def test_static_tools_see_the_names():
+    """The branch with the imports is not one that a tool knows not to be run."""
+    tree = ast.parse(Path(dw.__file__).read_text(encoding="utf-8"))
+    value = next(
+        one.value for one in tree.body
+        if isinstance(one, ast.Assign) and one.targets[0].id == "TYPE_CHECKING"
+    )  # fmt: skip
+    branch = next(one for one in tree.body if isinstance(one, ast.If))
+    names = {alias.name for one in branch.body for alias in one.names}
+    assert not isinstance(value, ast.Constant) and names >= {*dw._MODULES}
+
+
+def test_a_call_of_the_package_of_search_says_what_to_call():
+    assert dw.Search
+    with pytest.raises(TypeError, match=r"use dw.Search\(\).fit\(texts\).search\(queries\)"):
+        dw.search("tea")

@@ -313,6 +313,15 @@ except ImportError as error:
 """
 
 
+def test_columns_of_tfidf_are_named_by_their_words():
+    model = SCDV(word_vectors(), clusters=2, iterations=3, threads=1, tfidf=0.5).fit(TEXTS)
+    names = model.get_feature_names_out()
+    column = names.tolist().index("w1")
+    assert names[0] == "scdv0" and len({*names}) == model.n_features_out_
+    rows = model.transform(["w1 w1", "w2"]).toarray()
+    assert (rows[:, column] > 0).tolist() == [True, False]
+
+
 def test_only_estimators_require_scikit_learn():
     assert subprocess.run([sys.executable, "-c", WITHOUT]).returncode == 0
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -217,3 +218,11 @@ def test_a_short_text_in_a_longer_one_is_compared():
     texts = [" ".join(words), " ".join(words[:3]), " ".join(words[3:])]
     found = dw.Search().fit(texts).duplicates(threshold=0.05)
     assert [(one[0], one[1]) for one in found] == [(0, 1), (0, 2)]
+
+
+def test_check_reads_an_index(cli, here):
+    dw.Search().fit(["green tea", "red bus"]).save("index")
+    assert cli("check index") == "index: model: search\nOK\n"
+    content = bytearray(Path("index").read_bytes())
+    Path("index").write_bytes(content[:-5])
+    assert "unreadable: 1" in cli("check index", code=1)

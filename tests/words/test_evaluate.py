@@ -1,6 +1,7 @@
 """Evaluation equals gensim's on the same file; the commands."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from data import STEMS, analogy_vectors
 from helpers import as_gensim
 
+import dcme_w2v as dw
 from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.formats.vocabulary import Words
@@ -172,3 +174,17 @@ def test_the_commands_print_the_scores(questions, pairs, cli):
         assert cli.json(f"eval {command} v.bin {path}") == found.as_dict()
         assert f"skipped {found.skipped_lines} line" in cli.err
     assert cli("eval similarity v.bin pairs.tsv").startswith(f"spearman {found.spearman:.4f}\n")
+
+
+def test_pairs_may_be_lists(here):
+    vectors = dw.Vectors(["tea", "coffee", "car"], [[1, 0], [1, 1], [-1, 1]], counts=[3, 2, 1])
+    pairs = [("tea", "coffee", 9), ("tea", "car", 1), ("coffee", "car", 3.5)]
+    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\t{n}\n" for a, b, n in pairs))
+    assert dw.eval_similarity(vectors, pairs) == dw.eval_similarity(vectors, "pairs.tsv")
+    rated = [(number, a, f"{a}  {b}") for a, b, number in pairs]
+    Path("rated.tsv").write_text("".join(f"{n}\t{a}\t{b}\n" for n, a, b in rated))
+    found, wanted = (dw.eval_sts(vectors, one, pooling="mean") for one in (rated, "rated.tsv"))
+    assert replace(found.sets[0], name="rated.tsv") == wanted.sets[0]
+    for function, one in ((dw.eval_similarity, [("a", "b", 1)]), (dw.eval_sts, [(1, "a", "b")])):
+        with pytest.raises(FormatError, match=r"^pairs: "):
+            function(vectors, one)
