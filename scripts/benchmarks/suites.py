@@ -1183,7 +1183,7 @@ def duplicates(s: Setup) -> Iterator[Line]:
         yield file.stem, seed, "precision", 100 * right / max(1, right + wrong), "%"
 
 
-def continued(s: Setup, options: Sequence[str] = ()) -> Iterator[Line]:
+def continued(s: Setup) -> Iterator[Line]:
     """Learn three batches of 5,000 documents, day by day or at once."""
     lines = Path(s.file("sections.tsv")).read_text(encoding="utf-8").splitlines(keepends=True)
     for seed in s.seeds:
@@ -1197,7 +1197,7 @@ def continued(s: Setup, options: Sequence[str] = ()) -> Iterator[Line]:
             ("10,000 in two batches", "day 2", "5,000"),
             ("15,000 in three batches", "day 3", "10,000 in two batches"),
         ):  # fmt: skip
-            more = options if before is None else ["--init", s.out(before)]
+            more = [] if before is None else ["--init", s.out(before)]
             model = ["--output", s.out(setting), "--threads", 1, "--quiet", *more]
             done = s.run("classify train", s.out(docs), *model)
             found = s.json("classify test", s.out(setting), s.out("test"))
@@ -1217,5 +1217,4 @@ ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(by_time, suite=name) for name in BY_TIME},
     **{name: partial(classified, suite=name) for name in CLASSIFIED},
     **{one.__name__: one for one in FUNCTIONS},
-    "continued_subwords": partial(continued, options=["--subwords", "1-4"]),
 }
