@@ -82,6 +82,14 @@ class ColumnOptions(Checked):
         needs=("text_column",),
         strict=True,
     )
+    sample_weight_column: str | None = option(
+        None,
+        "column of document weights, numbers from 0",
+        metavar="NAME",
+        needs=("text_column",),
+        strict=True,
+        advanced=True,
+    )
     keep: str | None = option(
         None,
         "input columns, separated by commas, that are copied to the output before the labels",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -324,6 +325,7 @@ def read(
         raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
     held, kept, is_first = list[Document](), Labels(), list[bool]()
+    weights = list[float]()
     found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
 
     def training() -> Iterator[Text]:
@@ -341,6 +343,10 @@ def read(
                 if is_held:
                     held.append(document)
                     continue
+            if document.kept and not (weight := _weight_of(document)):
+                continue
+            if document.kept:
+                weights.append(weight)
             kept.append(document.labels if _is_labeled(document, takes_none) else ())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
@@ -363,7 +369,21 @@ def read(
     held_labels = [document.labels for document in held]
     found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
     own = (is_first, None, text, texts.list, found_held)
-    return Dataset(matrix, kept, without, held_matrix, held_labels, *own)
+    data = Dataset(matrix, kept, without, held_matrix, held_labels, *own)
+    data.sample_weight = np.array(weights) if weights else None
+    return data
+
+
+def _weight_of(document: Document) -> float:
+    """Return the weight in a column of a table."""
+    [value] = document.kept
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        raise CorpusError(f"{document.place}: the weight {value!r:.40} is not a number from 0")
+    return weight
 
 
 def _is_labeled(document: Document, takes_none: bool) -> bool:

@@ -384,7 +384,8 @@ def _read_documents(
         takes_none=True,
     )  # fmt: skip
     read = read if before is None else before.joined(read, job.label_kind)
-    read.class_weight, read.sample_weight = job.class_weight, job.sample_weight
+    read.class_weight = job.class_weight
+    read.sample_weight = read.sample_weight if job.sample_weight is None else job.sample_weight
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
     warn_of_short_rows(read.matrix, options.bias)

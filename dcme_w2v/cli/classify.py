@@ -94,7 +94,7 @@ def classify() -> None:
 @dry_run_option
 @json_option
 @quiet_option
-@reads_documents("docs")
+@reads_documents("docs", columns=["text_column", "label_column", "sample_weight_column"])
 def train(
     docs: tuple[str, ...],
     log_json: str | None,

@@ -259,7 +259,12 @@ def reads_documents(
         @functools.wraps(function)
         def reading(**values: Any) -> Any:
             found = collect(ColumnOptions, values)
-            own = (found.text_column, found.label_column, whole, found.keep)
+            own = (
+                found.text_column,
+                found.label_column,
+                whole,
+                found.keep or found.sample_weight_column,
+            )
             for name in names:
                 given = values[name]
                 paths = given if isinstance(given, tuple) else () if given is None else (given,)

@@ -75,7 +75,7 @@ class Table:
     label : str or sequence of str, optional
         Columns of labels.
     keep : str or sequence of str, optional
-        Columns that ``classify predict`` copies to its output.
+        Columns that ``classify predict`` copies to its output; in training, a column of weights.
     whole : bool
         Whether each value is one sentence, even if it has several lines.
     group : int, optional

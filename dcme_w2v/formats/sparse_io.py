@@ -160,7 +160,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
             if entries > size:
                 raise ValueError(f"it is too short for {entries:,} entries")
             _check_size(12 * entries + 8 * rows, name)
-            return checked_rows(csr_matrix(io.mmread(name), dtype=np.float64))
+            return checked_rows(io.mmread(name))
     except (DcmeError, MemoryError):
         raise
     except OSError as error:

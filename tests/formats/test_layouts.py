@@ -292,3 +292,23 @@ def test_vectors_for_the_embedding_projector(cli):
     Path("r.metadata.tsv").write_text("2 1\na 1\nb 2\n")
     assert "is the same file as" in cli.error("convert r.metadata.tsv r.tsv --to tsv")
     assert cli.rows("neighbors v.safetensors TEA --ignore-case")[0][0] == "tea"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_column_of_weights(cli, kind):
+    """Of two labels of each text, the heavier one is learned; a weight of 0 leaves out."""
+    rows = [
+        {"text": text, "label": label, "w": weight}
+        for text in TEXTS
+        for label, weight in ((text.split()[0], 9.0), ("boat", 0.5), ("none", 0.0))
+    ]
+    line = f"{TRAIN.format(write(f't.{kind}', rows))} {COLUMNS}"
+    cli(f"{line} --sample-weight-column w")
+    model = dw.load("m")
+    assert model.classes_.tolist() == ["boat", "tea"]
+    assert model.predict(["tea leaf", "boat sea"]).tolist() == ["tea", "boat"]
+    assert "requires --text-column" in cli.error("classify train t -o m --sample-weight-column w")
+    for wrong in (-1.0, None, float("nan")):
+        path = write(f"u.{kind}", [*rows, {"text": "tea", "label": "tea", "w": wrong}])
+        said = cli.error(f"{TRAIN.format(path)} {COLUMNS} --sample-weight-column w")
+        assert f"{path}:37: the weight " in said and "is not a number from 0" in said
