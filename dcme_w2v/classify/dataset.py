@@ -325,8 +325,7 @@ def read(
         raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
     held, kept, is_first = list[Document](), Labels(), list[bool]()
-    weights = list[float]()
-    found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
+    found, without, texts, weights = Doubts(docs[0]), 0, _Texts(keep), list[float]()
 
     def training() -> Iterator[Text]:
         nonlocal without
@@ -343,10 +342,8 @@ def read(
                 if is_held:
                     held.append(document)
                     continue
-            if document.kept and not (weight := _weight_of(document)):
+            if _is_without_weight(document, weights):
                 continue
-            if document.kept:
-                weights.append(weight)
             kept.append(document.labels if _is_labeled(document, takes_none) else ())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
@@ -370,12 +367,13 @@ def read(
     found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
     own = (is_first, None, text, texts.list, found_held)
     data = Dataset(matrix, kept, without, held_matrix, held_labels, *own)
-    data.sample_weight = np.array(weights) if weights else None
-    return data
+    return replace(data, sample_weight=np.array(weights) if weights else None)
 
 
-def _weight_of(document: Document) -> float:
-    """Return the weight in a column of a table."""
+def _is_without_weight(document: Document, weights: list[float]) -> bool:
+    """Add the weight in a column of a table, if there is one; return whether it is 0."""
+    if not document.kept:
+        return False
     [value] = document.kept
     try:
         weight = float(value)
@@ -383,7 +381,8 @@ def _weight_of(document: Document) -> float:
         weight = math.nan
     if not 0 <= weight < math.inf:
         raise CorpusError(f"{document.place}: the weight {value!r:.40} is not a number from 0")
-    return weight
+    weights += [weight] if weight else []
+    return not weight
 
 
 def _is_labeled(document: Document, takes_none: bool) -> bool:
