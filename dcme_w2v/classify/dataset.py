@@ -323,9 +323,9 @@ def read(
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
-    random, share = np.random.default_rng(seed), holdout.fraction
-    held, kept, is_first = list[Document](), Labels(), list[bool]()
-    found, without, texts, weights = Doubts(docs[0]), 0, _Texts(keep), list[float]()
+    random, share, held = np.random.default_rng(seed), holdout.fraction, list[Document]()
+    kept, is_first, weights = Labels(), list[bool](), list[float]()
+    found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
 
     def training() -> Iterator[Text]:
         nonlocal without
@@ -362,11 +362,10 @@ def read(
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
         held = [one for one in every if _is_labeled(one, takes_none)]
-    held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
-    own = (is_first, None, text, texts.list, found_held)
-    data = Dataset(matrix, kept, without, held_matrix, held_labels, *own)
+    own = (text.transform(one.text for one in held), held_labels, is_first, None, text, texts.list)
+    data = Dataset(matrix, kept, without, *own, held_texts=found_held)
     return replace(data, sample_weight=np.array(weights) if weights else None)
 
 
