@@ -325,11 +325,10 @@ def read(
         raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[Document]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
-    found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
+    found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
 
     def training() -> Iterator[Text]:
-        nonlocal without
-        is_held = False
+        nonlocal without, is_held
         for document in _bounded(docs, text.read(docs)):
             if not _is_labeled(document, takes_none):
                 without += 1
@@ -347,10 +346,9 @@ def read(
             kept.append(document.labels if _is_labeled(document, takes_none) else ())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
-        if held and not kept:
-            raise _too_few(holdout, 0, len(held))
-        if not kept and not keep_unlabeled:
-            raise CorpusError(no_labels(docs, text, hint))
+        if not kept and (held or not keep_unlabeled):
+            failed = CorpusError(no_labels(docs, text, hint))
+            raise _too_few(holdout, 0, len(held)) if held else failed
         for document in text.read(unlabeled) if unlabeled else ():
             kept.append(())
             is_first.append(document.is_first)
@@ -362,11 +360,11 @@ def read(
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
         held = [one for one in every if _is_labeled(one, takes_none)]
-    held_labels = [document.labels for document in held]
     found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
-    own = (text.transform(one.text for one in held), held_labels, is_first, None, text, texts.list)
-    data = Dataset(matrix, kept, without, *own, held_texts=found_held)
-    return replace(data, sample_weight=np.array(weights) if weights else None)
+    own = (is_first, None, text, texts.list, found_held, None)
+    held_rows = text.transform(one.text for one in held), [one.labels for one in held]
+    data = Dataset(matrix, kept, without, *held_rows, *own)
+    return replace(data, sample_weight=np.array(weights)) if weights else data
 
 
 def _is_without_weight(document: Document, weights: list[float]) -> bool:
