@@ -361,9 +361,9 @@ def read(
         every = text.read([like(holdout.file, docs[0])])
         held = [one for one in every if _is_labeled(one, takes_none)]
     found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
-    own = (is_first, None, text, texts.list, found_held, None)
-    held_rows = text.transform(one.text for one in held), [one.labels for one in held]
-    data = Dataset(matrix, kept, without, *held_rows, *own)
+    rows, own = text.transform(one.text for one in held), (is_first, None, text, texts.list)
+    held_labels = [one.labels for one in held]
+    data = Dataset(matrix, kept, without, rows, held_labels, *own, found_held)
     return replace(data, sample_weight=np.array(weights)) if weights else data
 
 
