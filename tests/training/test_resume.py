@@ -231,6 +231,9 @@ def kept(generations, here):
     (CLASSES, "--features 9", "--features is 9 and was not given"),
     (CLASSES, "--holdout 0.3", "was trained on another corpus"),
     (CLASSES, "--threads 2", "--threads is 2 and was 1"),
+    (CLASSES, "--class-weight c1=2", "--class-weight is {'c1': 2.0} and was not given"),
+    (CLASSES, "--class-weight balanced", "--class-weight is balanced and was not given"),
+    (CLASSES, "--loss hinge --objective dcme", "is not supported with --objective dcme"),
     (CLASSES, "--resume words", "is a checkpoint of words, not of classes"),
     (CLASSES, "", "its checksum differs"),
 ])  # fmt: skip
