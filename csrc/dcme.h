@@ -14,7 +14,7 @@
 typedef enum {
     DCME_OK = 0,
     DCME_NO_MEMORY,    /* an allocation failed; dcme_error.where holds its size in bytes */
-    DCME_BAD_ENCODING, /* bytes that are not UTF-8; where: their offset */
+    DCME_BAD_ENCODING, /* some bytes are not UTF-8; where: their offset */
     DCME_BAD_FORMAT,   /* a file is corrupt; where: row or offset */
     DCME_BAD_ARGUMENT, /* the caller broke the function's contract */
     DCME_DIVERGED,     /* a number is not finite */
@@ -30,10 +30,11 @@ typedef struct {
 /* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
 
-/* DCME_NO_MEMORY, with a message of the bytes needed, their purpose and a remedy. */
+/* Return DCME_NO_MEMORY, with a message that states how many bytes are needed, for what purpose,
+ * and the remedy. */
 dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
 
-/* Return the status of a call from the function that it stands in, unless it is DCME_OK. */
+/* If the status of a call is not DCME_OK, return it from the enclosing function. */
 #define DCME_TRY(call)                                                                             \
     do {                                                                                           \
         dcme_status status_ = call;                                                                \
@@ -41,16 +42,18 @@ dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, c
             return status_;                                                                        \
     } while (0)
 
-/* Memory for `count` items of `size` bytes, NULL on overflow or if there is not enough memory; free
- * with dcme_free(). It shares no cache line with other memory (processors fetch lines in pairs), so
- * that what one thread writes does not slow down another. */
+/* Allocate memory for `count` items of `size` bytes; return NULL on overflow or if there is not
+ * enough memory. Free it with dcme_free(). The memory shares no cache line with other memory, and
+ * no pair of lines, because processors fetch lines in pairs: what one thread writes there does not
+ * slow down the others. */
 enum { DCME_LINE = 128 };
 void *dcme_allocate(int64_t count, int64_t size);
 
-/* The same, filled with zeros. */
+/* Allocate memory in the same way, and fill it with zeros. */
 void *dcme_allocate_zeros(int64_t count, int64_t size);
 
 void dcme_free(void *memory);
 
-/* Give memory that was freed back to the system: the C library keeps some for later. */
+/* Return freed memory to the operating system; otherwise, the C library keeps some of it for
+ * later. */
 void dcme_release_freed(void);

@@ -66,7 +66,7 @@ void dcme_run_threads(void *(*work)(void *), void *items, int64_t size, int32_t 
 
 /* ---- memory ---- */
 
-#ifdef _WIN32 /* no aligned_alloc(): its free() could not release that */
+#ifdef _WIN32 /* aligned_alloc() is not available, because free() could not release its memory */
 void *dcme_system_allocate(size_t bytes) { return _aligned_malloc(bytes, DCME_LINE); }
 
 void dcme_free(void *memory) { _aligned_free(memory); }
@@ -80,7 +80,7 @@ void dcme_prefer_huge_pages(void *memory, size_t bytes) {
 #ifdef MADV_HUGEPAGE
     enum { PAGE = 1 << 21, LARGE = 4 * PAGE };
     size_t skipped = -(uintptr_t)memory % PAGE;
-    if (memory && bytes >= LARGE) /* whole pages; a system without them answers with an error */
+    if (memory && bytes >= LARGE) /* ignore the error of a system without huge pages */
         (void)madvise((char *)memory + skipped, (bytes - skipped) / PAGE * PAGE, MADV_HUGEPAGE);
 #else
     (void)memory;
@@ -97,11 +97,12 @@ void dcme_release_freed(void) {
 /* ---- CPU ---- */
 
 #ifdef __x86_64__
-/* State that the system saves when it switches threads, in register XCR0: SSE and AVX; with the
- * masks and the two halves of AVX-512. */
+/* Bits of the register XCR0, which say what state the system saves when it switches threads: that
+ * of SSE and AVX; the same with the mask registers and both register halves of AVX-512. */
 enum { AVX_STATE = 0x6, AVX512_STATE = 0xe6 };
 
-/* Not by __builtin_cpu_supports(): without libgcc it may link and say no to everything. */
+/* __builtin_cpu_supports() is not used: without libgcc, it may link but report that nothing is
+ * supported. */
 void dcme_find_instructions(int *avx2, int *avx512) {
     const unsigned int foundation = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     unsigned int a, b, c, d, features, saved = 0;

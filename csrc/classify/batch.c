@@ -44,7 +44,7 @@ void dcme_batch_add_document(dcme_batch *batch, const dcme_sparse_rows *document
                              int64_t document) {
     int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
     int64_t at = batch->starts[batch->count];
-    if (n > 0) /* if there are no features at all, the arrays may be NULL */
+    if (n > 0) /* without any features, the arrays may be NULL */
         DCME_COPY(batch->features + at, documents->features + begin, n);
     if (n > 0)
         DCME_COPY(batch->values + at, documents->values + begin, n);
@@ -82,7 +82,7 @@ void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch) {
         }
         columns->starts[*place + 1]++;
     }
-    columns->starts[0] = 0; /* each entry becomes the start of a feature's values, then their end */
+    columns->starts[0] = 0; /* first the start of each feature's values, then their end */
     for (int64_t c = 0; c < columns->count; c++) {
         int64_t n = columns->starts[c + 1];
         columns->starts[c + 1] = at;

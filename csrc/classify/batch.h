@@ -1,7 +1,7 @@
 /* A batch of instances, and the sparse products that dominate the cost of the exact softmax. Scores
  * are X W, and a gradient is X^T E, where E has one row of errors per document. Both are computed
- * in strips of DCME_COLUMNS classes, so that a strip of all rows that a batch needs stays in the
- * second-level cache and its sums stay in registers. */
+ * for one strip of DCME_COLUMNS classes at a time: the strip of all rows that a batch needs then
+ * stays in the second-level cache, and its sums stay in registers. */
 #pragma once
 
 #include "classify/classify.h"
@@ -19,10 +19,11 @@ typedef struct {
     int64_t *numbers; /* (size) index of each instance */
     real *weights;    /* (size) weight of each instance, which multiplies its gradient and loss */
     real **rows;      /* capacity for the rows of the widest document */
-    uint64_t stream;  /* the random-number stream for training on it */
+    uint64_t stream;  /* random-number stream for training on the batch */
 } dcme_batch;
 
-/* The same values by feature: those of feature[i] are at starts[i] .. starts[i + 1] - 1. */
+/* The same values, grouped by feature: the values of feature[i] are at starts[i] .. starts[i + 1] -
+ * 1. */
 typedef struct {
     int64_t count;      /* distinct features */
     int32_t *feature;   /* (features + 1) */
@@ -41,14 +42,15 @@ void dcme_batch_open(dcme_batch *batch, dcme_arena *arena, const dcme_linear *mo
 void dcme_columns_open(dcme_columns *columns, dcme_arena *arena, const dcme_linear *model,
                        int64_t size, int64_t widest);
 
-/* Append a document, or an instance of it, to the `count` that are present. */
+/* Append a document, or one instance of it, to the `count` instances in the batch. */
 void dcme_batch_add_document(dcme_batch *batch, const dcme_sparse_rows *documents,
                              int64_t document);
 void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
                              const dcme_instances *instances, int64_t i);
 
-/* Point `rows` to column `column` of the table rows for instance i, and return their number. The
- * weights for the products are batch->values + batch->starts[i]. */
+/* Point `rows` to column `column` of the table rows of the features of instance i, and return
+ * the number of rows. The weights of these rows in the products are batch->values +
+ * batch->starts[i]. */
 int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
                         int64_t column, real **rows);
 

@@ -7,20 +7,20 @@
  * over these mu gives, in closed form, log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k
  * . x + H_k) over the tail), where the maximizers p_j and p_k are proportional to the summands.
  *
- * The gap is what the classes of a tail cluster exceed its bound by, for example because one of
- * them has a high score. Without a correction the gap grows, because nothing lowers such a class's
- * score. So S of the T tail clusters d are drawn and scored, and (T / S) (sum of exp(s_j) over d's
- * classes - exp(u_d . x + H_d)) >= 0 is added to the sum: an unbiased correction, which is small
- * where the bound is tight. Every document moves all C classes, along the gradient of s_i minus
- * that logarithm:
+ * The gap is the amount by which the classes of a tail cluster exceed its bound, for example
+ * because one of them has a high score. Without a correction the gap grows, because nothing lowers
+ * the score of such a class. So S of the T tail clusters, called d, are drawn and scored, and (T /
+ * S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the sum: an unbiased
+ * correction, which is small where the bound is tight. Every document moves all C classes, along
+ * the gradient of s_i minus that logarithm:
  *
  *     head              w_j += rate (1[j = i] - p_j) x
  *     tail              w_j -= rate p_k alpha_kj x, stored as one column owed_k per cluster
  *     drawn clusters    also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
  *
  * u_k and owed_k are updated at the same time, so that all values include the last document.
- * Offline, the clusters in turn get a new center, each once in I C documents (option
- * center_interval). If all clusters are in the head, this is the exact softmax.
+ * Offline, the clusters take turns to get a new center, each of them once per I C documents (I is
+ * the option center_interval). If all clusters are in the head, this is the exact softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written line by line.
  * The caller numbers the classes so that similar classes are adjacent.
@@ -52,7 +52,7 @@ typedef struct {
     real *alpha;       /* (stride of W) all centers, each in the columns of its classes */
     real *entropy;     /* (stride) H(alpha_k) */
     real *square;      /* (stride) |alpha_k|^2 */
-    real *weight;      /* (stride) sum of rate p_k that owed_k contains */
+    real *weight;      /* (stride) sum of rate p_k over the updates in owed_k */
     _Atomic int *busy; /* (K) whether a thread is doing the offline update */
 } class_bounds;
 
@@ -67,7 +67,7 @@ static int64_t classes_of(const class_bounds *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
-/* Compute the square and u of a new center that has this entropy. */
+/* After a center changed, store its entropy, and compute its square and its u. */
 static void update_moments(class_bounds *clusters, int64_t k, real entropy) {
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
@@ -92,7 +92,8 @@ static void start_cluster(class_bounds *clusters, int64_t k) {
     update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
 
-/* Make at most --clusters clusters, whose centers start as the frequencies of their classes. */
+/* Create at most --clusters clusters; the initial center of each is given by the frequencies of its
+ * classes. */
 static void open_clusters(class_bounds *c, dcme_arena *arena, const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
     int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
@@ -165,7 +166,7 @@ static void update_cluster(class_bounds *clusters, int64_t k, real *scratch) {
 
 /* Apply the pending updates of all clusters to W after an epoch, without moving the centers. */
 static void fold(void *shared) {
-    class_bounds *clusters = shared; /* the first item in the memory that threads share */
+    class_bounds *clusters = shared; /* must come first in the memory that threads share */
     const dcme_linear *model = clusters->problem->model;
     for (int64_t f = 0; f < clusters->features; f++) {
         real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;

@@ -23,7 +23,8 @@ typedef struct {
     int64_t thread_size;
     /* Train on the instances of the batch with this learning rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
-    /* After an epoch, apply to the weights what the objective keeps beside them; may be NULL. */
+    /* After an epoch, apply the updates to the weights that the objective has deferred; may be
+     * NULL. */
     void (*fold)(void *shared);
     /* Called after all weights except the biases were multiplied by `factor`; NULL if there is
      * nothing to do. */

@@ -2,10 +2,10 @@
  *
  * For target i and k classes j_1 .. j_k drawn from q, q_j in proportion to count_j^power, ascend
  *     log sigma(s_i - o_i) + sum_j log sigma(-(s_j - o_j)),
- * where a draw may be the target: without these draws the noise of few classes would be biased. NCE
- * has o_j = log(k q_j) + log C: scores are w_j . x - log C, so that weights near zero give every
- * class 1/C and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j
- * . x learn log p_j - log(k q_j).
+ * where a draw may be the target: if such draws were dropped, the noise would be biased when there
+ * are few classes. NCE has o_j = log(k q_j) + log C: scores are w_j . x - log C, so that weights
+ * near zero give every class 1/C and the partition function starts at 1. For negative sampling o_j
+ * = 0, which makes w_j . x learn log p_j - log(k q_j).
  */
 #include "classify/class_objective.h"
 #include "objectives/noise.h"
@@ -39,15 +39,15 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, me->weights, dcme_stride(n));
 }
 
-/* Draw noise classes behind the target. */
+/* Draw noise classes, and store them after the target. */
 static void draw(thread_state *me, int32_t target, uint64_t *stream) {
     me->classes[0] = target;
     for (int32_t k = 1; k <= me->problem->options->negative; k++)
         me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, stream);
 }
 
-/* Return -log sigma(s_0) - sum_j log sigma(-s_j) for the target, which comes first, and the noise
- * classes. */
+/* Return -log sigma(s_0) - sum_j log sigma(-s_j), where s_0 is the score of the target and the
+ * other scores are those of the noise classes. */
 static double loss_of(const real *scores, int64_t count) {
     double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t j = 1; j < count; j++)

@@ -18,7 +18,7 @@ struct dcme_classifier {
     dcme_problem problem;
     const dcme_class_objective *objective;
     void *shared;   /* the objective's memory */
-    int64_t *order; /* (instances) order of this epoch */
+    int64_t *order; /* (instances) their order in this epoch */
     double weight;  /* sum of the instances' weights */
 };
 

@@ -13,7 +13,7 @@
 /* Sparse rows: document d has features[i] = values[i] for starts[d] <= i < starts[d + 1]. */
 typedef struct {
     const int64_t *starts;   /* (count + 1) */
-    const int32_t *features; /* below the model's feature count */
+    const int32_t *features; /* feature numbers, below the model's feature count */
     const real *values;
     int64_t count;
 } dcme_sparse_rows;
@@ -51,9 +51,9 @@ typedef struct {
 
 typedef struct dcme_classifier dcme_classifier;
 
-/* Open a classifier. `counts` (classes) says how often each label occurs, which is at least once.
- * `kernels` names the instruction set; NULL selects the fastest. All arguments must outlive the
- * classifier, which must be closed even if opening it failed. */
+/* Open a classifier. `counts` (classes) contains the number of occurrences of each label, which is
+ * at least 1. `kernels` names the instruction set; NULL selects the fastest. All arguments must
+ * outlive the classifier, which must be closed even if opening it failed. */
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,

@@ -1,4 +1,4 @@
-/* The training options of a classifier; the fields are those that Python passes. */
+/* The training options of a classifier. Python passes each of these fields. */
 #pragma once
 
 #include <stdint.h>
@@ -6,14 +6,14 @@
 /* Values of --objective, in the order of `choices` in the Python declaration. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
-/* Values of --dcme-update and of --loss, in the same way. */
+/* Values of --dcme-update and of --loss, also in the order of their `choices` in Python. */
 enum { DCME_ROBUST, DCME_PAPER };
 enum { DCME_CLASSIFY_SOFTMAX, DCME_CLASSIFY_HINGE };
 
 typedef struct {
     int32_t objective;
     int32_t loss; /* for GD */
-    int32_t dual; /* whether the hinge loss is minimized in the dual problem, with l2 above 0 */
+    int32_t dual; /* minimize the hinge loss in the dual problem (requires l2 > 0) */
     int32_t negative;
     double noise_power;
     int32_t class_clusters;

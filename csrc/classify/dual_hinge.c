@@ -1,13 +1,15 @@
-/* The squared hinge loss, one class against the rest, by coordinate descent in the dual problem
- * (Hsieh et al. 2008). With y_j = 1 for a document's labels and -1 for all other classes, and
- * scores s = W x, it minimizes
+/* The squared one-vs-rest hinge loss, minimized by coordinate descent in the dual problem (Hsieh
+ * et al. 2008). With y_j = 1 for a document's labels and -1 for all other classes, and scores
+ * s = W x, it minimizes
  *     lambda |W|^2 / 2 + sum_i c_i sum_j max(0, M - y_j s_ij)^2 / 2,
  * where c_i is the weight of document i and lambda = l2 sum_i c_i. The weights are W = sum_i a_i
- * x_i^T, and at the optimum a_ij = y_j c_i / lambda max(0, M - y_j s_ij). A visit of a document
- * moves its a_ij to where that holds given all others, so there is no learning rate and no decay.
+ * x_i^T, and at the optimum a_ij = y_j c_i / lambda max(0, M - y_j s_ij). A visit to a document
+ * sets its a_ij to the values for which this equation holds while all others stay the same, so
+ * there is no learning rate and no decay.
  *
- * Classes do not depend on each other. All documents of a batch are learned, one after the other,
- * in one strip of classes before the next, whose weights stay in the cache in between.
+ * Classes do not depend on each other. A batch is learned one strip of classes at a time: all
+ * documents of the batch train the strip, one after the other, while its weights stay in the cache.
+ * Then the next strip follows.
  */
 #include "classify/class_objective.h"
 
@@ -25,9 +27,9 @@ typedef struct {
 typedef struct {
     const shared_state *shared;
     real *steps;     /* (widest) room for a document's values */
-    double *squares; /* (batch) lengths, the bias included */
-    int64_t *places; /* (batch) the next of a document's labels, which ascend */
-    int64_t *ends;   /* (batch) where they end */
+    double *squares; /* (batch) squared length of each document, including the bias */
+    int64_t *places; /* (batch) position of each document's next label; labels ascend */
+    int64_t *ends;   /* (batch) end of each document's labels */
     double *losses;  /* (batch) */
 } thread_state;
 
@@ -54,13 +56,15 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE_UNSET(arena, me->losses, batch);
 }
 
-/* The step of a_j by which sign y_j a_j >= 0 becomes optimal for a score. */
+/* Return the step that makes a dual variable a_j optimal for a score, under the condition that y_j
+ * a_j >= 0. */
 static real step_of(real score, real dual, real sign, real ridge, real factor) {
     real next = dual + factor * (sign * MARGIN - score - ridge * dual);
     return (sign * next > 0 ? next : 0) - dual;
 }
 
-/* Scores of some classes become steps, which are added to the dual variables; returns the loss. */
+/* Turn the scores of some classes into steps, and add them to the dual variables; return the
+ * loss. */
 static double become_steps(real *scores, real *dual, int64_t width, const int32_t *label,
                            const int32_t *end, int64_t column, real ridge, real square) {
     real factor = 1 / (ridge + square);
@@ -91,7 +95,7 @@ static int has_step(const real *steps) {
     return found;
 }
 
-/* Learn the classes column .. column + STRIP - 1 of a document. */
+/* Train classes column .. column + STRIP - 1 on a document. */
 static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t column) {
     const dcme_linear *model = batch->model;
     const int32_t *labels = me->shared->problem->instances->labels;
@@ -122,7 +126,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     (void)rate;
     thread_state *me = thread;
     const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * MARGIN * MARGIN; /* as if M were 1 */
+    const double scale = 2 * MARGIN * MARGIN; /* scaled as if M were 1 */
     for (int64_t d = 0; d < batch->count; d++) {
         int64_t i = batch->numbers[d];
         me->places[d] = sets ? sets[i] : i;

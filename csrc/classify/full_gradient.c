@@ -1,7 +1,7 @@
 /* Scores for prediction, and the exact loss and gradient for a batch solver, with labels or soft
- * targets. Threads divide the documents for the scores. For the gradient, instances are processed
- * piece by piece and threads divide the features, so that no two threads write to the same place
- * and sums do not depend on the number of threads. */
+ * targets. For the scores, the documents are divided among the threads. For the gradient, instances
+ * are processed piece by piece and the features are divided among the threads, so that no two
+ * threads write to the same place and sums do not depend on the number of threads. */
 #include "classify/batch.h"
 #include "platform.h"
 
@@ -9,11 +9,11 @@ enum { BATCH = 64 }; /* number of documents whose rows fit the cache */
 
 typedef struct {
     const dcme_linear *model;
-    const dcme_exact_problem *problem; /* NULL if scores are wanted */
+    const dcme_exact_problem *problem; /* NULL if only scores are computed */
     const dcme_sparse_rows *documents;
     int64_t first;    /* index of the first instance or document */
-    int64_t count;    /* scores from there on */
-    real *scores;     /* (count, stride), errors afterwards */
+    int64_t count;    /* number of instances or documents */
+    real *scores;     /* (count, stride) scores, which are replaced by the errors */
     double *losses;   /* (count) */
     double *gradient; /* (features + 1, classes); NULL if it is not needed */
 } piece;
@@ -24,7 +24,7 @@ typedef struct {
     int64_t begin, end; /* range of instances in the piece, or of columns */
     dcme_batch batch;   /* loss of these instances */
     real **rows;        /* pointers to the errors of a feature's instances */
-    real *posterior;    /* (stride) one document at a time, if scores are not returned */
+    real *posterior;    /* (stride) scores of one document, used if scores are not returned */
 } worker;
 
 static void *score(void *argument) {
@@ -105,8 +105,8 @@ static void *compute_errors(void *argument) {
     return NULL;
 }
 
-/* out += values[0] rows[0] + values[1] rows[1] + ... In double precision, sums agree except for the
- * last bits, no matter how the documents are divided among machines. */
+/* out += values[0] rows[0] + values[1] rows[1] + ... Sums are in double precision, so that they
+ * agree except for the last bits, no matter how the documents are divided among machines. */
 static void add_products(double *restrict out, real *const *rows, const real *values, int64_t count,
                          int64_t size) {
     int64_t i = 0;

@@ -15,17 +15,18 @@
  * this value, the softmax of the scores is close to the class probabilities. */
 #define MARGIN ((real)4)
 
-/* With 1, epochs after the first take a third of the time on EURLEX57K, at the same precision. */
+/* With this value, epochs after the first take a third of the time on EURLEX57K, and the precision
+ * stays the same. */
 #define SLACK ((real)1)
 
-/* Number of classes per strip, such that the weights for a batch's features fit the cache. A byte
- * has one bit per line of the strip. */
+/* Number of classes per strip. The weights of a strip for a batch's features fit in the cache, and
+ * one byte has a bit for each line of the strip. */
 enum { STRIP = 8 * DCME_PAD };
 
 typedef struct {
     const dcme_problem *problem;
     int64_t strips;
-    uint8_t *awake; /* (instances, strips) bits of the lines to score; NULL: all lines */
+    uint8_t *awake; /* (instances, strips) one bit per line to score; NULL: all lines */
 } shared_state;
 
 typedef struct {

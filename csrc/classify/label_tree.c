@@ -9,7 +9,7 @@ typedef struct {
     real *linear;    /* (widest) scores of a node's children */
     int64_t *found;  /* (beam * widest) children of the nodes that are searched */
     real *scores;    /* (beam * widest) */
-    int32_t *chosen; /* (the larger of beam and count) */
+    int32_t *chosen; /* (maximum of beam and count) */
     int64_t *beam;   /* (beam) nodes to search */
     real *reached;   /* (beam) scores of these nodes */
 } search;

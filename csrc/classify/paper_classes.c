@@ -29,7 +29,7 @@ typedef struct {
     dcme_center *clusters; /* (K) */
 } paper_classes;
 
-/* One thread's sums over a cluster's instances since the last offline update. */
+/* One thread's sums over the instances of a cluster since its last offline update. */
 typedef struct {
     int64_t count;
     real weight; /* sum of the instances' weights v */
@@ -61,7 +61,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE_SAVED(arena, p->u, p->features * p->stride, 0);
     DCME_TAKE_SAVED(arena, p->entropy, p->stride, 0);
     DCME_TAKE(arena, p->clusters, p->count);
-    /* products combine the padding of alpha with the padding of W's rows: both are 0 */
+    /* the padding of alpha is multiplied by the padding of W's rows, so both must be 0 */
     for (int64_t k = 0; p->clusters && k < p->count; k++)
         dcme_center_open(&p->clusters[k], arena, stride, classes, p->top_items);
     for (int64_t k = 0; arena->status == DCME_OK && k < p->count; k++) {
@@ -157,7 +157,7 @@ static void update_offline(thread_state *me, int64_t z) {
     me->sums[z].count = 0, me->sums[z].weight = 0;
 }
 
-/* Apply term (a), and term (b) for the top classes, and move u_z with them. */
+/* Apply (16a), and (16b) for the top classes, and move u_z along. */
 static void update_online(const thread_state *me, dcme_batch *batch, int64_t d, int64_t z,
                           real rate) {
     const dcme_linear *model = batch->model;

@@ -8,7 +8,7 @@
 
 typedef struct {
     dcme_columns columns;
-    real *scores; /* (batch, stride) errors afterwards */
+    real *scores; /* (batch, stride) scores, which are replaced by the errors */
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,

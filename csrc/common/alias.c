@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Convert a share, 0 <= p <= 1, to a threshold. It need not be exact if the cell is its own alias.
+/* Convert a share, 0 <= p <= 1, to a threshold. If the cell is its own alias, the threshold need
+ * not be exact.
  */
 static uint32_t threshold_of(double p) {
     double scaled = p * 4294967296.0;
@@ -17,7 +18,7 @@ int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t
     if (!(total > 0) || !isfinite(total))
         return 0;
     int64_t small = 0,
-            large = count; /* small cells fill `order` from the left, large from the right */
+            large = count; /* `order` begins with the small cells and ends with the large ones */
     for (int64_t i = 0; i < count; i++) {
         share[i] = weights[i] / total * count;
         cells[i].other = (int32_t)i;

@@ -4,15 +4,16 @@
 #include "common/random.h"
 #include "dcme.h"
 
-/* One cell: below `threshold` (of 2^32) the draw is the cell itself, else `other`. */
+/* One cell: if a random number below 2^32 is less than `threshold`, the cell itself is drawn,
+ * otherwise `other`. */
 typedef struct {
     uint32_t threshold;
     int32_t other;
 } dcme_alias;
 
-/* Fill `cells` (count) so that item i is drawn in proportion to weights[i] >= 0. The sum of the
- * weights must be finite and above 0, else the result is 0 and nothing is written. `weights` and
- * `order` (count) are overwritten. */
+/* Fill `cells` (count) so that item i is drawn in proportion to weights[i] >= 0. If the sum of the
+ * weights is not finite or not above 0, return 0 and write nothing. `weights` and `order` (count)
+ * are overwritten. */
 int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t count);
 
 /* A draw in two steps, so that the cell can be prefetched in between. */

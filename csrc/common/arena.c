@@ -1,4 +1,4 @@
-/* See arena.h. A piece's memory follows its entry in the list. */
+/* See arena.h. The memory of each piece directly follows the piece's entry in the list. */
 #include "common/arena.h"
 
 struct dcme_held {

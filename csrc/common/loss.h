@@ -10,8 +10,8 @@ typedef struct {
     int64_t seen;
 } dcme_loss;
 
-/* One loss is sampled in so many words, block targets (whose loss takes one logarithm per noise
- * sample), and documents. */
+/* The loss is sampled for one of this many words, block targets or documents. Block targets are
+ * sampled least often because the loss of one takes a logarithm per noise sample. */
 enum { DCME_LOSS_EVERY = 64, DCME_BLOCK_LOSS_EVERY = 256, DCME_CLASS_LOSS_EVERY = 16 };
 
 /* Whether the loss of this instance is sampled; one in `every` is. */

@@ -1,4 +1,4 @@
-/* Select by a heap of the heaviest items so far, whose root is the lightest of them. */
+/* The heaviest items so far are kept in a heap, with the lightest of them as its root. */
 #include "common/top_k.h"
 
 /* Whether item a comes after item b in the order of the result. */
@@ -30,7 +30,7 @@ void dcme_top_k(int32_t *heaviest, int64_t count, const real *weights, int64_t i
             heaviest[0] = (int32_t)j;
             sift_down(heaviest, count, 0, weights);
         }
-    for (int64_t size = count - 1; size > 0; size--) { /* the lightest goes to the end */
+    for (int64_t size = count - 1; size > 0; size--) { /* move the lightest item to the end */
         int32_t lightest = heaviest[0];
         heaviest[0] = heaviest[size];
         heaviest[size] = lightest;

@@ -9,7 +9,7 @@ typedef struct {
     const dcme_composition *words;
     dcme_arena arena;
     float *row;      /* (topics, stride) */
-    int32_t *counts; /* (words), zero between documents */
+    int32_t *counts; /* (words) counts in the document, reset to zero after each */
 } composer;
 
 static dcme_status start(composer *c, const dcme_composition *words, dcme_error *error) {
@@ -75,7 +75,7 @@ dcme_status dcme_compose_extremes(const dcme_composition *words, const dcme_docu
     return status;
 }
 
-/* Write the entries of a row that are kept, and return their number. */
+/* Write the entries of a row that reach the threshold, and return their number. */
 static int64_t keep(const composer *c, float scale, float threshold, int32_t *columns,
                     float *values) {
     const dcme_composition *w = c->words;
@@ -83,7 +83,8 @@ static int64_t keep(const composer *c, float scale, float threshold, int32_t *co
     for (int64_t topic = 0; topic < w->topics; topic++)
         for (int64_t i = 0; i < w->dim; i++) {
             float value = c->row[topic * w->stride + i] * scale;
-            /* always written, and overwritten unless kept, to avoid an unpredictable branch */
+            /* every entry is written, and the next one overwrites it unless it is kept: a branch
+             * would be unpredictable */
             columns[n] = (int32_t)(topic * w->dim + i);
             values[n] = value;
             n += value != 0 && fabsf(value) >= threshold;

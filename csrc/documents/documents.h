@@ -1,7 +1,7 @@
-/* Composite document vectors: word IDs in, sparse rows out. A document's vector has one part per
- * topic: the sum over its words of frequency x weight x P(topic | word) x word vector. No words x
- * topics x dim table is needed, only one document's row at a time. The caller drops posteriors near
- * zero. */
+/* Composite document vectors: turn the word IDs of documents into sparse rows. A document's vector
+ * has one part per topic: the sum over its words of frequency x weight x P(topic | word) x word
+ * vector. No words x topics x dim table is needed, only one document's row at a time. The caller
+ * drops posteriors near zero. */
 #pragma once
 
 #include "dcme.h"
@@ -31,8 +31,8 @@ typedef struct {
     const uint32_t *ids;   /* (starts[count]) */
 } dcme_documents;
 
-/* Write the minimum and the maximum entry of each document's vector, which has unit length, or is
- * zero if the document has no known word. */
+/* Write the minimum and the maximum entry of each document's unit vector. A document without known
+ * words has a vector of zeros. */
 dcme_status dcme_compose_extremes(const dcme_composition *words, const dcme_documents *documents,
                                   float *lowest, float *highest, dcme_error *error);
 
@@ -47,6 +47,6 @@ dcme_status dcme_compose_rows(const dcme_composition *words, const dcme_document
 /* Maximum bytes of one entry in svmlight format. */
 enum { DCME_ENTRY_BYTES = 36 };
 
-/* Write " column:value" for n entries, with columns counted from 1, and return the number of bytes.
+/* Write n entries as " column:value", with columns numbered from 1, and return the number of bytes.
  */
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);

@@ -49,8 +49,8 @@ static void publish(dcme_thread *t) {
     t->rate = done->rate;
 }
 
-/* Whether the losses so far are plausible for a run that learns; the first few may be worse by
- * chance. A negative loss would mean a probability above 1. */
+/* Whether the losses so far are plausible for a run that learns. SPARE_LOSSES allows for the first
+ * few losses, which may be high by chance. A negative loss would mean a probability above 1. */
 static int is_learning(const dcme_thread *t) {
     double sum = t->done.loss.sum, worst = t->engine->worst, spare = worst * SPARE_LOSSES;
     if (!(worst > 0))
@@ -71,7 +71,7 @@ static void learn_unit(dcme_thread *t) {
     }
 }
 
-/* Train on the current unit, then take further ones until none is left or the engine stops. */
+/* Train on the current unit, then on further units until none is left or the engine stops. */
 static void *learn(void *argument) {
     dcme_thread *t = argument;
     dcme_engine *e = t->engine;
@@ -106,7 +106,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     e->epoch = -1;
     if (e->work->end_epoch)
         e->work->end_epoch(e->job, epoch);
-    /* losses miss most rows and the last steps, so check all rows */
+    /* the losses say nothing about most rows or the last steps, so check all rows */
     if (!dcme_engine_is_finite(e, 0, INT64_MAX))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
     return DCME_OK;

@@ -48,7 +48,7 @@ typedef struct {
 
     /* Return the positions of a unit that the worker is about to train on. */
     void (*start_unit)(void *worker, int64_t unit, int64_t *begin, int64_t *end);
-    /* Train on some of them, and return the next position. */
+    /* Train on some of these positions, and return the next one. */
     int64_t (*learn)(void *worker, int64_t position, int64_t end);
 
     void (*flush)(void *worker);                   /* the thread stops and may be resumed */
@@ -59,7 +59,7 @@ typedef struct {
 typedef struct dcme_engine dcme_engine;
 
 struct dcme_thread {
-    _Alignas(DCME_LINE) dcme_handle handle; /* no other thread in its cache lines */
+    _Alignas(DCME_LINE) dcme_handle handle; /* no two threads share a cache line */
     dcme_engine *engine;
     void *worker;
     dcme_arena arena;      /* the worker's memory */
@@ -71,7 +71,7 @@ struct dcme_thread {
     _Atomic double loss, rate;
 };
 
-/* A table of parameters; the rows of all tables are numbered consecutively. */
+/* A table of parameters. Rows are numbered consecutively across all tables. */
 typedef struct {
     const real *rows;
     int64_t count, stride;
@@ -84,12 +84,12 @@ struct dcme_engine {
     const dcme_work *work;
     void *job;
     int32_t thread_count;
-    int64_t units;   /* units per epoch */
+    int64_t units;   /* number of units per epoch */
     int64_t longest; /* maximum positions per unit */
     double worst;    /* mean loss of an untrained model; 0 if unknown */
     dcme_schedule schedule;
     dcme_table tables[DCME_TABLES]; /* unused tables have no rows */
-    const char *row_name;           /* for messages, such as "vector" */
+    const char *row_name;           /* name of a row in messages, such as "vector" */
     dcme_arena arena;               /* the job's memory */
     /* filled by the engine */
     int64_t epoch;                            /* current epoch, or -1 */
@@ -105,12 +105,12 @@ dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
 dcme_status dcme_engine_open_workers(dcme_engine *engine, dcme_error *error);
 void dcme_engine_close(dcme_engine *engine);
 
-/* Train one epoch, 0 <= epoch < epochs of the schedule, or resume the stopped epoch.
- * Returns DCME_STOPPED after dcme_engine_stop(), at the end of each thread's step; DCME_DIVERGED if
- * a sampled loss or, at the end, a row is not finite. */
+/* Train one epoch, 0 <= epoch < epochs of the schedule, or resume the stopped epoch. Returns
+ * DCME_STOPPED after dcme_engine_stop(), at the end of each thread's step; DCME_DIVERGED if a
+ * sampled loss is not finite, or a row at the end of the epoch. */
 dcme_status dcme_engine_epoch(dcme_engine *engine, int64_t epoch, dcme_error *error);
 
-/* Return sums over the threads since the engine was opened; they may lag by a step. */
+/* Return the sums over all threads since the engine was opened; each thread may lag by a step. */
 void dcme_engine_progress(const dcme_engine *engine, dcme_progress *progress);
 
 /* Stop the epoch. If called before it begins, the epoch ends at once. */
@@ -119,12 +119,13 @@ void dcme_engine_stop(dcme_engine *engine);
 /* Return the epoch that was stopped before its end, or -1. */
 int64_t dcme_engine_unfinished(const dcme_engine *engine);
 
-/* List all state of a run other than options, data and tables. Restored, with the tables, into a
- * run that was opened in the same way, it continues identically. Do not call while an epoch runs.
+/* List all state of a run other than options, data and tables. If this state and the tables are
+ * restored into a run that was opened in the same way, that run continues identically. Do not call
+ * while an epoch runs.
  */
 void dcme_engine_state(const dcme_engine *engine, dcme_state *state);
 
-/* After restoring the state, check its positions and numbers, and publish the progress. */
+/* After the state was restored, check its positions and numbers, and update the progress. */
 dcme_status dcme_engine_check_state(dcme_engine *engine, dcme_error *error);
 
 /* Whether the rows begin .. end - 1 of the tables are finite. */

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 typedef struct {
-    double lr, min_lr; /* at the start; minimum */
+    double lr, min_lr; /* initial and minimum learning rate */
     int64_t length;    /* positions per epoch */
     int64_t epochs;
 } dcme_schedule;

@@ -14,7 +14,7 @@
 #define SUM_CHUNKS 14
 typedef float vec __attribute__((vector_size(32)));
 
-/* a part is half of the lanes */
+/* a part of a vector is half of its lanes */
 static inline vec load_part(const float *p, int64_t n) {
     (void)n;
     return _mm256_zextps128_ps256(_mm_loadu_ps(p));

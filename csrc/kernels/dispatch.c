@@ -1,4 +1,4 @@
-/* Choose the kernels at run time, by name or by what the CPU supports. */
+/* Choose the kernels at run time: those with a given name, or the fastest that the CPU supports. */
 #include "kernels.h"
 #include "platform.h"
 

@@ -19,8 +19,8 @@ static inline int64_t dcme_stride(int64_t dim) {
     return (dim + DCME_PAD - 1) / DCME_PAD * DCME_PAD;
 }
 
-/* Return the same for two large tables, whose rows are not aligned if this would cost more than
- * DCME_SPARE_BYTES. */
+/* Return the length of a row for two large tables. Their rows are aligned only if the padding costs
+ * no more than DCME_SPARE_BYTES. */
 enum { DCME_SPARE_BYTES = 1 << 25 };
 static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     int64_t whole = dcme_stride(dim), quads = (dim + DCME_QUAD - 1) / DCME_QUAD * DCME_QUAD;
@@ -30,8 +30,8 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
 
 /* A step of a moving window, to position t. */
 typedef struct {
-    const real *x;     /* enters the sum, */
-    real *last;        /* where it is kept, times `scale` */
+    const real *x;     /* x_(t+c), which enters the sum */
+    real *last;        /* copy of x_(t+c), times `scale` */
     const real *first; /* x_(t-c-1), which leaves the sum */
     const real *at;    /* x_t */
     real *out, scale, out_scale;
@@ -49,8 +49,8 @@ typedef struct {
     void (*pair_dots)(real *out, real *const *hs, real *const *rows, int64_t count, int64_t size);
 
     /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += steps[i] h. The
-     * weights were computed before any row moved, so each row enters the gradient as it was
-     * scored, unless the same row occurs twice in the list. */
+     * weights were computed before any row moved, so each row enters the gradient with the values
+     * that were scored, unless the same row occurs twice in the list. */
     void (*update)(real *gradient, const real *h, real *const *rows, const real *weights,
                    const real *steps, int64_t count, int64_t size);
 
@@ -66,25 +66,25 @@ typedef struct {
                          int64_t size);
 
     /* For each i in turn, for each j in turn: outs[i] += weights[i out_stride + j row_stride]
-     * rows[j]. No out is one of the rows. Unless `starts` is NULL, outs[i] is start_weights[i]
-     * starts[i] before. */
+     * rows[j]. The outs and the rows must not overlap. Unless `starts` is NULL, outs[i] is first
+     * set to start_weights[i] starts[i]. */
     void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_stride, int64_t row_stride, real *const *rows, int64_t count,
                           int64_t size, real *const *starts, const real *start_weights);
 
-    /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
-     * room for dcme_stride(count) numbers. */
+    /* out[i] = exp(x[i]), where |x[i]| is at most 87; out may be x. Both have room for
+     * dcme_stride(count) numbers. */
     void (*exponential)(real *out, const real *x, int64_t count);
 
     /* out[i] = 1[i = 0] - sigma(x[i]), sigma(x) = 1 / (1 + exp(-x)): the weights of a target, which
-     * comes first, and its noise. out may be x. Both have room for dcme_stride(count) numbers, and
-     * values beyond count are undefined. */
+     * comes first, and of its noise samples. out may be x. Both have room for dcme_stride(count)
+     * numbers, and values beyond count are undefined. */
     void (*residuals)(real *out, const real *x, int64_t count);
 
 } dcme_kernels;
 
-/* Return how many numbers of a row kernels must process: `dim`, plus zeros to fill the last vector.
- * With 100 dimensions and 8 lanes, these are 104 of 112 numbers. */
+/* Return how many numbers of a row the kernels must process: `dim`, rounded up to fill the last
+ * vector. With 100 dimensions and 8 lanes, they process 104 of the 112 numbers. */
 static inline int64_t dcme_row_size(const dcme_kernels *kernels, int64_t dim, int64_t stride) {
     int64_t whole = (dim + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
     return whole < stride ? whole : stride;

@@ -14,7 +14,7 @@
 #define SUM_CHUNKS 8
 typedef float vec __attribute__((vector_size(16)));
 
-/* a part would be the whole vector */
+/* a part of a vector would be the whole vector */
 static inline vec load_part(const float *p, int64_t n) {
     (void)n;
     return vld1q_f32(p);

@@ -10,9 +10,9 @@
  * vector of the gradient and one of the context vector, both at most 14. A row may end with a part
  * of a chunk: `n` is the number of lanes, which is LANES for all other chunks.
  *
- * Products of two lists of rows are computed in tiles whose sums stay in registers, too: DOT_ROWS
- * rows of one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So each loaded
- * number serves several sums, and the multiply-adds take most of the time.
+ * Products of two lists of rows are computed in tiles, whose sums also stay in registers. A tile
+ * has DOT_ROWS rows of one list by 4 of the other, or SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So
+ * each loaded number is used in several sums, and most of the time is spent on multiply-adds.
  */
 
 #define INLINE static inline __attribute__((always_inline))
@@ -26,15 +26,15 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 
 /* exp(x) = 2^n exp(r) with n = round(x / log 2) and |r| <= log(2) / 2; log 2 is subtracted in two
  * parts so that r is exact. */
-#define EXP_LIMIT 87.f      /* beyond, exp(x) is no normal float, and the logistic is 0 or 1 */
-#define EXP_ROUND 0x1.8p23f /* adding it rounds a number, which is then in the lowest bits */
+#define EXP_LIMIT 87.f /* beyond this, exp(x) is not a normal float and the logistic is 0 or 1 */
+#define EXP_ROUND 0x1.8p23f /* adding it rounds a number to an integer, held in the lowest bits */
 #define EXP_PER_LOG2 1.44269504088896341f
 #define EXP_LOG2_HIGH 0.693359375f
 #define EXP_LOG2_LOW (-2.12194440e-4f)
 
 /* exp(r) by Taylor's polynomial of degree 7, whose remainder is below 2^-27, under half a unit in
- * the last place of a float. In Estrin's order: training waits for it, and Horner's takes twice as
- * long. */
+ * the last place of a float. It is evaluated by Estrin's scheme, because training waits for the
+ * result and Horner's scheme takes twice as long. */
 INLINE vec exp_rest(vec r) {
     vec r2 = r * r, r4 = r2 * r2;
     vec to1 = 1 + r, to3 = madd(set1(1.f / 6), r, set1(1.f / 2));
@@ -54,7 +54,7 @@ INLINE vec exp_lanes(vec x) {
     return e + (limited - limited); /* NaN stays NaN */
 }
 
-/* Without the pragma GCC turns these loops into copies of memory before it unrolls them. */
+/* Without the pragma, GCC replaces these loops by memory copies before it unrolls them. */
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
 #define EACH_CHUNK(c) UNROLL (c, chunks)
 
@@ -64,7 +64,7 @@ INLINE vec exp_lanes(vec x) {
 #define IN_VECTOR_REGISTER "+v"
 #endif
 
-/* GCC would load the number again for each of its uses, and not keep it in a register. */
+/* Otherwise, GCC would load the number again for each use instead of keeping it in a register. */
 INLINE vec loaded(vec v) {
     __asm__("" : IN_VECTOR_REGISTER(v));
     return v;
@@ -79,21 +79,22 @@ INLINE void put(float *p, int64_t n, vec v) {
         store_part(p, n, v);
 }
 
-/* Where some chunks of a row begin. Its value is hidden from the compiler, which would compute the
- * offset of every chunk before the loop over rows, and run out of registers. */
+/* Return where a group of chunks begins in a row. The value is hidden from the compiler:
+ * otherwise it would compute the offset of every chunk before the loop over rows, and run out of
+ * registers. */
 INLINE float *at_chunk(float *row, int64_t d) {
     row += d;
     __asm__("" : "+r"(row));
     return row;
 }
 
-/* The case of a switch for each number from 7 down to 1. */
+/* One case of a switch for each number from 7 down to 1. */
 #define EACH_TO_7(of, ...)                                                                         \
     of(7, __VA_ARGS__) of(6, __VA_ARGS__) of(5, __VA_ARGS__) of(4, __VA_ARGS__) of(3, __VA_ARGS__) \
         of(2, __VA_ARGS__) of(1, __VA_ARGS__)
 
-/* FOR_CHUNKS calls `work` with the arguments and d, chunks, n for each few chunks of a row; it is
- * inlined with a constant `chunks`. */
+/* FOR_CHUNKS calls `work` with the arguments and d, chunks, n for each group of chunks in a row.
+ * Each call is inlined with a constant `chunks`. */
 #define LAST_CHUNKS(chunks, most, work, ...)                                                       \
     case chunks:                                                                                   \
         if (chunks < most)                                                                         \
@@ -123,7 +124,8 @@ INLINE float *at_chunk(float *row, int64_t d) {
             work(__VA_ARGS__, d_, 1, (size) - d_);                                                 \
     } while (0)
 
-/* Sums of lanes, a constant `count` of up to eight: by fours, then by two, then alone. */
+/* Sum the lanes of each of `count` vectors, a constant up to eight: first four vectors at a time,
+ * then two, then one. */
 INLINE void put_sums(float *out, const vec *a, int count) {
     if (count >= 4)
         sum4(out, a[0], a[1], a[2], a[3]);
@@ -147,8 +149,8 @@ INLINE void add_dots(vec *a, float *const *hs, int m, float *const *rows, int n,
     }
 }
 
-/* A tile of dot products, `m` and `n` constant: they share the loads of both lists, and as many
- * chains of madd hide its latency. */
+/* A tile of m x n dot products, where `m` and `n` are constants. The products share the loads of
+ * both lists, and the m x n independent chains of madd hide its latency. */
 INLINE void dots_tile(float *out, int64_t stride, float *const *hs, int m, float *const *rows,
                       int n, int64_t size) {
     vec a[DOT_ROWS * 8];
@@ -168,7 +170,7 @@ INLINE void dots_tile(float *out, int64_t stride, float *const *hs, int m, float
         dots_tile(out, stride, hs, m, rows, n, size);                                              \
         break;
 
-/* `m` of the first list by the whole second one, `n` of it at a time. */
+/* Multiply `m` rows of the first list by all rows of the second, `n` rows at a time. */
 INLINE void dots_of(float *out, int64_t stride, float *const *hs, int m, float *const *rows, int n,
                     int64_t count, int64_t size) {
     int64_t j = 0;
@@ -192,7 +194,8 @@ static void dots(float *out, int64_t stride, float *const *hs, int64_t h_count, 
         dots_of(out + i * stride, stride, hs + i, 1, rows, 8, count, size);
 }
 
-/* `m` pairs, constant; the products of one with itself and with the other share its loads. */
+/* Compute the products of `m` pairs, where `m` is a constant. The product of a row with itself and
+ * the product with its partner share the loads of the row. */
 INLINE void pairs_tile(float *out, float *const *hs, float *const *rows, int m, int64_t size) {
     vec a[8];
     UNROLL (i, 2 * m)
@@ -302,7 +305,7 @@ static void slide(const dcme_slide *steps, int64_t count, float *sum, int64_t si
     FOR_CHUNKS(UPDATE_CHUNKS, size, slide_chunks, steps, count, sum);
 }
 
-/* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
+/* Process a group of chunks of `m` outs, which stay in registers during the loop over the rows. */
 INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_stride,
                         int64_t row_stride, float *const *rows, int64_t count, float *const *starts,
                         const float *start_weights, int64_t d, int chunks, int64_t n) {
@@ -328,7 +331,7 @@ INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t
             put(outs[i] + d + c * LANES, n, a[i * chunks + c]);
 }
 
-/* Whether one of the rows of a tile is there twice. */
+/* Whether the same row occurs twice in a tile. */
 INLINE int has_twice(float *const *rows) {
     int twice = 0;
     for (int i = 1; i < SUM_ROWS; i++)
@@ -346,7 +349,7 @@ static void weighted_sums(float *const *outs, int64_t out_count, const float *we
                           int64_t out_stride, int64_t row_stride, float *const *rows, int64_t count,
                           int64_t size, float *const *starts, const float *start_weights) {
     int64_t i = 0;
-    if (count == 1 && !starts) { /* it is loaded once */
+    if (count == 1 && !starts) { /* the only row is loaded once */
         FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, rows[0], weights, out_stride, out_count);
         return;
     }

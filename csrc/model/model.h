@@ -1,5 +1,6 @@
 /* The learned tables: one input row (context) and one output row (target) per word; with word
- * order, also one row each for the word as the left and the right neighbor of a target. */
+ * order, also one row each for the word as the left neighbor and as the right neighbor of a
+ * target. */
 #pragma once
 
 #include "kernels/kernels.h"
@@ -36,8 +37,8 @@ static inline real dcme_rate_of(const dcme_model *model, int64_t word) {
     return model->rate_factors[dcme_rate_index(word)];
 }
 
-/* Return the rate of a word's input row. It is closer to 1 than the output row's, because an input
- * row of a rare word also learns the coincidences of its few contexts. */
+/* Return the rate of a word's input row. It is closer to 1 than the rate of the output row, because
+ * the input row of a rare word also learns accidental features of its few contexts. */
 static inline real dcme_input_rate(const dcme_model *model, int64_t word) {
     return sqrtf(dcme_rate_of(model, word));
 }

@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 
-/* Values of the choices, in the order of the `choices` of the Python declaration. */
+/* Values of the options with a fixed set of choices, in the order of `choices` in the Python
+ * declarations. */
 enum { DCME_CBOW, DCME_SKIPGRAM };
 enum { DCME_NS, DCME_NCE, DCME_DCME, DCME_HS };
 enum { DCME_SHRINK, DCME_FIXED };

@@ -7,10 +7,10 @@
  *     of the target i_t       w_ti = 1 - sigma(x_ti)
  *     of a sample j != i_t    w_tj = -(nu / S) sigma(x_tj); 0 for j = i_t
  *
- * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by
- * sum_t rate_t w_tj h_t. So a sample's row is read and written once for a block, and all sums are
- * products of small matrices in the cache. Steps are implicit in h_t, see noise.h: a row meets many
- * similar contexts at once.
+ * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by sum_t rate_t w_tj
+ * h_t. So the row of a sample is read and written once per block, and all sums are products of
+ * small matrices in the cache. Steps along h_t are implicit (see noise.h), because a row is updated
+ * by many similar contexts at once.
  *
  * Legend: T targets of a block, S samples, nu virtual draws.
  */
@@ -144,7 +144,7 @@ static void to_weights(dcme_blocks *me) {
         weights[t] = -weights[t];
 }
 
-/* Compute g_t for every target from the rows as they were scored. */
+/* Compute g_t for every target from the rows before they are updated. */
 static void find_directions(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,

@@ -13,7 +13,7 @@ typedef struct {
     const dcme_noise *noise;
     int64_t samples;   /* S */
     real weight;       /* nu / S */
-    uint64_t *randoms; /* (S) for the block after the next; their cells are prefetched */
+    uint64_t *randoms; /* (S) for the samples two blocks ahead; their cells are prefetched */
     int32_t *upcoming; /* (S) the next block's samples */
     int32_t *words;    /* (S) */
     real **rows;       /* (S) */
@@ -24,8 +24,8 @@ typedef struct {
     real *target_rows[DCME_BLOCK_MAX], *contexts[DCME_BLOCK_MAX], *gradients[DCME_BLOCK_MAX];
 } dcme_blocks;
 
-/* `me` must be all zeros. The contexts h of the targets are (DCME_BLOCK_MAX, stride), like the
- * directions in which the contexts should move, which a step writes to `gradients`. */
+/* `me` must be all zeros. The contexts h of the targets have the shape (DCME_BLOCK_MAX, stride). So
+ * does `gradients`, to which a step writes the directions in which the contexts should move. */
 void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, real *h,
                       real *gradients);
 

@@ -9,7 +9,7 @@ typedef struct {
     dcme_clusters *clusters; /* shared by the threads */
     dcme_cluster_sums *sums; /* (K) */
     dcme_deferred *deferred; /* (K), or NULL for a single thread, which updates top items at once */
-    real **rows;             /* (Q + 1) rows that move along an instance's h, */
+    real **rows;             /* (Q + 1) rows that move along the h of an instance, */
     real *weights;           /* (Q + 1) and their weights */
     real *scores;            /* (K) */
     dcme_scratch scratch;

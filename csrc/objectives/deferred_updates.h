@@ -1,13 +1,13 @@
 /* Deferred updates of a cluster's top items by a thread.
  *
- * Every instance of a cluster updates its top items by their full weight. If several threads do
- * so at once, each waits for rows that another has just written: two were half as fast as
- * one. So each thread sums up the updates of DEFERRED instances of a cluster and applies them
- * together. The scores of an instance then do not include the last few updates of its cluster, as
- * they do not include pending updates of other threads.
+ * Every instance of a cluster updates the cluster's top items with their full weight. If several
+ * threads do so at once, each waits for rows that another has just written: two threads were half
+ * as fast as one. So each thread sums up the updates of DEFERRED instances of a cluster and applies
+ * them together. The scores of an instance then lack the last few updates of its cluster, just as
+ * they lack the pending updates of other threads.
  *
- * All top items move along one sum, by minus their shares of the center (alpha), and the cluster's
- * u along another.
+ * All top items move along one sum, each by its negated share of the center (alpha). The u of the
+ * cluster moves along another sum.
  */
 #pragma once
 
@@ -29,6 +29,6 @@ dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *cluste
 void dcme_deferred_begin(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                          real **rows);
 
-/* Count an instance that was added to the sums, and apply the updates after enough instances. */
+/* Count an instance that was added to the sums. After enough instances, apply the updates. */
 void dcme_deferred_end(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                        real **rows);

@@ -1,14 +1,14 @@
 /* The output rows against which a target is scored, each with a label, 1 or 0. An objective is a
- * function that draws these rows a few targets ahead, so that they have been prefetched when they
- * are needed; ../words/hot.c scores and updates them in the same way for all objectives. Blocks
- * (blocks.h) and DCME (dcme.h) have their own training step and draw nothing. */
+ * function that draws these rows a few targets ahead, so that they are already in the cache when
+ * they are needed; ../words/hot.c scores and updates them in the same way for all objectives.
+ * Blocks (blocks.h) and DCME (dcme.h) have their own training step and draw nothing. */
 #pragma once
 
 #include "objectives/noise.h"
 #include "objectives/row_replicas.h"
 
-/* Maximum number of targets that are drawn for but not yet trained on; and the queue length, which
- * includes the current target and is a power of two. */
+/* The maximum number of targets with drawn rows that have not been trained on yet, and the length
+ * of the queue, which includes the current target and is a power of two. */
 enum { DCME_AHEAD = 2, DCME_DRAWS = 4 };
 
 /* A code is twice the index of a row, plus its label. */
@@ -28,14 +28,15 @@ typedef struct {
                         child */
 } dcme_tree;
 
-/* hierarchical_softmax.c: build the tree of at most 2^31 - 1 words from their counts, which descend
+/* Defined in hierarchical_softmax.c: build the tree of at most 2^31 - 1 words from their descending
+ * counts.
  */
 void dcme_tree_open(dcme_tree *tree, dcme_arena *arena, const int64_t *counts, int64_t items);
 
 /* One thread's draws. */
 typedef struct dcme_draws {
     const dcme_model *model;
-    const dcme_noise *noise; /* shared by the threads, like the tree */
+    const dcme_noise *noise; /* shared by the threads, as is the tree */
     const dcme_tree *tree;
     void (*draw)(struct dcme_draws *draws, int32_t target);
     int32_t negative; /* number of samples per target */
@@ -48,7 +49,7 @@ typedef struct dcme_draws {
     dcme_draw queue[DCME_DRAWS];
 } dcme_draws;
 
-/* Everything except the noise and the tree must be zeros. */
+/* All fields except the noise and the tree must be zeros. */
 void dcme_draws_open(dcme_draws *draws, dcme_arena *arena, const dcme_model *model,
                      const dcme_train_options *options);
 
@@ -65,7 +66,7 @@ static inline const dcme_draw *dcme_draws_pop(dcme_draws *draws) {
     return &draws->queue[(draws->made - draws->waiting--) % DCME_DRAWS];
 }
 
-/* Prefetch what a word needs. */
+/* Prefetch the memory that training on a word needs. */
 static inline void dcme_draws_fetch(const dcme_draws *draws, int32_t word) {
     if (draws->noise->offset)
         __builtin_prefetch(&draws->noise->offset[word]);
@@ -77,6 +78,6 @@ void dcme_draw_pooled(dcme_draws *draws, int32_t target);
 void dcme_draw_fresh(dcme_draws *draws, int32_t target);
 void dcme_draw_path(dcme_draws *draws, int32_t target);
 
-/* negative_sampling.c: a thread's part of the noise, and its initialization */
+/* Defined in negative_sampling.c: the noise memory of one thread, and its initialization. */
 void dcme_draws_open_noise(dcme_draws *draws, dcme_arena *arena);
 void dcme_draws_seed_noise(dcme_draws *draws);

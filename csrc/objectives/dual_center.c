@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const real LOWEST = -87;                /* the kernel is not defined below */
+static const real LOWEST = -87;                /* the kernel is undefined below this */
 static const real NEGLIGIBLE = 8.7565108e-27f; /* e^-60 */
 
 void dcme_center_open(dcme_center *cluster, dcme_arena *arena, int64_t room, int64_t items,
@@ -56,7 +56,7 @@ void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, re
 
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items) {
     real largest = -INFINITY, e[DCME_AT_ONCE];
-    double total = 0, mean = 0; /* sums of e^x and of e^x x, x being scores less the largest */
+    double total = 0, mean = 0; /* sums of e^x and e^x x, where x = score - largest score */
     for (int64_t j = 0; j < items; j++)
         largest = scores[j] > largest ? scores[j] : largest;
     for (int64_t j = 0; j < items; j += DCME_AT_ONCE) {

@@ -11,7 +11,7 @@
 typedef struct {
     real *alpha;          /* (N) center */
     int32_t *_Atomic top; /* (Q) heaviest items, descending */
-    int32_t *spare;       /* (Q) destination of the next top items */
+    int32_t *spare;       /* (Q) where the next top items are written */
     uint8_t *is_top;      /* (N) */
     _Atomic int busy;     /* whether a thread is doing the offline update */
 } dcme_center;
@@ -21,8 +21,8 @@ typedef struct {
 void dcme_center_open(dcme_center *cluster, dcme_arena *arena, int64_t room, int64_t items,
                       int64_t top_items);
 
-/* Return the top items. A reader's list is overwritten after two more updates of the cluster; every
- * entry is always a valid item. */
+/* Return the top items. The list is overwritten after two more updates of the cluster; every entry
+ * is a valid item even then. */
 static inline const int32_t *dcme_center_top(const dcme_center *cluster) {
     return atomic_load_explicit(&cluster->top, memory_order_acquire);
 }
@@ -35,7 +35,7 @@ void dcme_center_start(dcme_center *cluster, const int64_t *counts, int64_t item
 real dcme_entropy(const real *alpha, int64_t items);
 
 /* out[i] = e^(x[i] - largest), or 0 if that is negligible compared with 1: products with such small
- * numbers would be denormal and many times as slow. out may be x. */
+ * numbers would be denormal, which makes them many times slower. out may be x. */
 void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
                        int64_t count);
 
@@ -55,11 +55,12 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
 /* Make the heaviest items the top items. */
 void dcme_center_choose_top(dcme_center *cluster, int64_t items, int64_t top_items);
 
-/* Try to lock the cluster without waiting, and return whether that succeeded; unlock it. */
+/* Try to lock the cluster without waiting, and return whether this succeeded; the second function
+ * unlocks it. */
 int dcme_center_try_lock(dcme_center *cluster);
 void dcme_center_unlock(dcme_center *cluster);
 
-/* argmax_k scores_k over the clusters that no thread is updating (over all, if all are being
- * updated). Otherwise instances would pile up in a busy cluster and train on values about to be
- * replaced. */
+/* Return argmax_k scores_k over the clusters that no thread is updating, or over all clusters if
+ * all are being updated. Without this rule, instances would pile up in a busy cluster and train on
+ * values that are about to be replaced. */
 int64_t dcme_center_best(const dcme_center *clusters, const real *scores, int64_t count);

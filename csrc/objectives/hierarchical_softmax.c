@@ -19,7 +19,7 @@ enum { NEAR = 1024 }; /* rows of nodes below this number stay in the cache */
  * are always at the ends of two queues. If counts are equal, a word is joined before an inner node,
  * which keeps paths short. Inner nodes are numbered from the root, 0, by descending count. */
 
-/* The nodes that do not have a parent yet. */
+/* The queues of nodes that do not have a parent yet. */
 typedef struct {
     int64_t word, node; /* the node with the lowest count in each queue; both indices descend */
     const int64_t *counts;
@@ -37,7 +37,7 @@ static int64_t pop_lowest(queues *q, int64_t items, int64_t made, int64_t *count
     return items + q->node--;
 }
 
-/* up[i] = 2 parent + child for each word i, and at items + n for each inner node n. */
+/* up[i] = 2 parent + child for each word i; up[items + n] is the same for each inner node n. */
 static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int64_t items) {
     queues q = {items - 1, items - 2, counts, node_counts};
     for (int64_t node = items - 2; node >= 0; node--) {
@@ -69,7 +69,7 @@ static void write_paths(dcme_tree *tree, dcme_arena *arena, const uint32_t *up, 
 void dcme_tree_open(dcme_tree *tree, dcme_arena *arena, const int64_t *counts, int64_t items) {
     dcme_arena scratch = {0};
     DCME_TAKE(arena, tree->begin, items + 1);
-    if (items < 2) /* a single word has no alternative */
+    if (items < 2) /* with a single word, there is nothing to decide */
         return;
     uint32_t *up = dcme_take(&scratch, 2 * items - 1, sizeof *up);
     int64_t *node_counts = dcme_take(&scratch, items - 1, sizeof *node_counts);
@@ -81,7 +81,8 @@ void dcme_tree_open(dcme_tree *tree, dcme_arena *arena, const int64_t *counts, i
     dcme_arena_close(&scratch);
 }
 
-/* Prefetch this target's path, and the rows of the previous target, whose path has arrived. */
+/* Prefetch the path of this target, and the rows of the previous target, whose path is now in the
+ * cache. */
 void dcme_draw_path(dcme_draws *d, int32_t target) {
     const dcme_tree *tree = d->tree;
     const dcme_draw *before = &d->queue[(d->made - 1) % DCME_DRAWS];

@@ -19,7 +19,7 @@
  */
 #include "objectives/draws.h"
 
-enum { POOL = 256 }; /* at most 2^16, and a power of two */
+enum { POOL = 256 }; /* a power of two, at most 2^16 */
 
 /* Return the word whose cell the previous call prefetched, and prefetch the cell of the next one.
  */
@@ -31,7 +31,7 @@ static int32_t next_sample(dcme_draws *d) {
     return dcme_alias_pick(noise->alias, dcme_alias_cell(random, noise->items), random);
 }
 
-/* Return the next draw, starting with the target. */
+/* Return the next draw, whose first code is that of the target. */
 static dcme_draw *begin(dcme_draws *d, int32_t target) {
     dcme_draw *draw = dcme_draws_push(d);
     dcme_draws_fetch(d, target);

@@ -37,7 +37,7 @@ void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts
     dcme_arena_close(&scratch);
 }
 
-/* A given vocabulary may have words that do not occur in the corpus. */
+/* A vocabulary given by the user may have words that do not occur in the corpus. */
 static double count_of(const dcme_model *model, int64_t j) {
     return model->counts[j] > 0 ? (double)model->counts[j] : 1;
 }

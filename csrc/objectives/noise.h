@@ -11,23 +11,24 @@
 typedef struct {
     int64_t items;
     dcme_alias *alias; /* (items) alias table for drawing from q */
-    real *offset; /* (items) shift + log(nu q_j), which is subtracted from the scores; NULL for none
-                   */
+    real *offset;      /* (items) shift + log(nu q_j), subtracted from scores; or NULL */
 } dcme_noise;
 
-/* `virtual_draws` is nu, or 0 for no offsets. Fails if the weights are not finite or all zero. */
+/* `virtual_draws` is nu, or 0 if there are no offsets. Fails if a weight is not finite, or if all
+ * weights are zero. */
 void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, int64_t items,
                      double power, double virtual_draws, double shift);
 
 /* Set weights[j] = counts[j]^power, the unnormalized noise distribution, and return their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
 
-/* The log prior of a word's score is the log of its unigram probability to a power. With power 1,
- * rows near zero give every word its unigram probability, and rows learn only the effect of a
- * context; with power 0 all words start at 1/N. In both cases the partition function starts at 1,
- * as noise-contrastive estimation assumes.
+/* The log prior in a word's score is the logarithm of a power of its unigram probability. With
+ * power 1, rows near zero give every word its unigram probability, and rows learn only the effect
+ * of a context; with power 0 all words start at 1/N. In both cases the partition function starts at
+ * 1, as noise-contrastive estimation assumes.
  *
- * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
+ * The function adds to out[j] the value sign log(count_j^power / sum over all words). With sign 1,
+ * the exponentials of these values add up to 1. */
 void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
 /* Return the number of virtual draws per sample: nu / S, or 1 for negative sampling. */
@@ -35,8 +36,8 @@ static inline real dcme_sample_weight(const dcme_train_options *options) {
     return options->objective == DCME_NCE ? (real)options->virtual_samples : 1;
 }
 
-/* Initialize the noise distribution; the log prior is subtracted from the offsets, which negative
- * sampling does not have. */
+/* Initialize the noise distribution, and subtract the log prior from its offsets. Negative sampling
+ * has no offsets. */
 void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
                           const dcme_train_options *options);
 

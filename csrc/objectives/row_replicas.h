@@ -2,9 +2,9 @@
  *
  * All threads update these words continually. With shared rows, each thread would wait for cache
  * lines that another has just written; on CPUs that do not share a cache, two threads were no
- * faster than one. So each thread updates its own copies, and synchronizes them with the table,
- * one row after the other: its updates are added to the table's row, which is then copied. Updates
- * of other threads arrive up to some thousand instances late.
+ * faster than one. So each thread updates its own copies, and synchronizes them with the table, one
+ * row after the other: its updates are added to the table's row, which is then copied. Updates by
+ * other threads arrive up to a few thousand instances late.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 typedef struct {
     const dcme_model *model;
-    int64_t count;   /* number of words with copies, which come first; 0 for a single thread */
+    int64_t count;   /* the first `count` words have copies; 0 for a single thread */
     int64_t every;   /* instances between two synchronized rows */
     int64_t left;    /* instances until the next row is synchronized */
     int64_t turn;    /* the row to synchronize next */
@@ -29,11 +29,11 @@ void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dc
  * updates are lost. */
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 
-/* Copy the table's rows if the copies are not valid. */
+/* If the copies are not valid, copy the rows from the table. */
 void dcme_replicas_begin(dcme_row_replicas *replicas);
-/* Count an instance, and synchronize a row if it is time. */
+/* Count an instance, and synchronize the next row if enough instances have passed. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
-/* Synchronize all rows; the copies are invalid afterwards. */
+/* Synchronize all rows. Afterwards, the copies are invalid. */
 void dcme_replicas_end(dcme_row_replicas *replicas);
 
 /* Return the row to score and update for a word. */

@@ -60,7 +60,8 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
     return best;
 }
 
-/* Do all work on a few rows while they are in the cache: one pass over memory. */
+/* Do all work on a few rows while they are in the cache, so that one pass over the table
+ * suffices. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        dcme_scratch *scratch) {
     const dcme_model *model = clusters->model;

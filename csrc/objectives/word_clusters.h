@@ -1,12 +1,13 @@
 /* The dual clusters of DCME (Wang, Wang & Zhai, AAAI 2017).
  *
- * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is used with mu one of
- * K cluster centers alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
- * costs one product with u_k = sum_j alpha_kj v_j (11); the prior's part is a constant of a center.
+ * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is evaluated at one of
+ * K cluster centers, mu = alpha_k, each a distribution over the N items. For scores s_j = v_j . h +
+ * prior_j the value costs one product with u_k = sum_j alpha_kj v_j (11); the prior contributes a
+ * constant for each center.
  *
- * Threads share the centers without waiting. Each has sums of its own (dcme_cluster_sums); the
- * one whose sums are full holds the cluster's lock while it updates it, and the others use their
- * next best cluster for that time.
+ * Threads share the centers without waiting for each other. Each thread has its own sums
+ * (dcme_cluster_sums). A thread whose sums for a cluster are full locks the cluster while it
+ * updates it; meanwhile, other threads use their next best cluster instead.
  *
  * Legend: N items, K clusters, Q top items, alpha center, u = V alpha, H entropy, h context vector.
  */
@@ -26,7 +27,7 @@ typedef struct {
     dcme_center *clusters; /* (K) */
 } dcme_clusters;
 
-/* One thread's sums over a cluster's instances since the last offline update. */
+/* One thread's sums over the instances of a cluster since its last offline update. */
 typedef struct {
     int64_t count;
     double weight; /* sum of the instances' weights */
@@ -64,7 +65,7 @@ void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_mode
 
 /* v_j -= alpha_kj h for all but the top items (17b), where h is the sum; then set alpha_k =
  * softmax(V h + prior) (15) with the mean h, and compute u_k, H_k and the top items. Other threads
- * may read the cluster meanwhile: each number of the center is replaced atomically, and a reader
- * keeps its list of top items. */
+ * may read the cluster meanwhile: each number of the center is replaced atomically, and the list of
+ * top items that a reader holds stays valid. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        dcme_scratch *scratch);

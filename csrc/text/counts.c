@@ -1,4 +1,4 @@
-/* Write lines "word count", the file format of vocabularies. */
+/* Write lines of the form "word count", which is the format of vocabulary files. */
 #include "text/text.h"
 
 #include "common/integer.h"

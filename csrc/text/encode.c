@@ -1,8 +1,9 @@
 /* The encoder: finds the words in a block, counts them and writes their IDs.
  *
- * Each 64 bytes become a bit mask of separators and one of newlines; words start and end where the
- * separator bit changes. Words are looked up in batches: all hashes are computed first, each with a
- * prefetch of its slot, then all slots are read, so that cache misses overlap.
+ * For every 64 bytes, two bit masks are computed: one of separators and one of newlines. Words
+ * start and end where the separator bit changes. Words are looked up in batches: all hashes are
+ * computed first, each with a prefetch of its slot, then all slots are read, so that cache misses
+ * overlap.
  */
 #include "text/table.h"
 
@@ -12,7 +13,7 @@ enum { STEP = 64, BATCH = 256, ROOM = BATCH + STEP };
 
 typedef struct {
     int64_t borders[2 * ROOM]; /* start, end, start, end, ... as offsets into the block */
-    int64_t n;                 /* number of borders; odd within a word */
+    int64_t n;                 /* number of borders; odd if the last word is unfinished */
     uint64_t hashes[ROOM];
     uint32_t last[ROOM]; /* DCME_SENTENCE_END if a line ends after the word */
 } batch;
@@ -30,7 +31,8 @@ typedef struct {
 
 static inline uint64_t every(uint8_t byte) { return UINT64_C(0x0101010101010101) * byte; }
 
-/* Set bit 7 of each byte whose low seven bits, in `low`, are at least `least`. */
+/* Set bit 7 of each byte of which the low seven bits are at least `least`; `low` contains these
+ * bits. */
 static inline uint64_t at_least(uint64_t low, uint8_t least) {
     return low + every((uint8_t)(0x80 - least));
 }
@@ -81,7 +83,7 @@ static dcme_status look_up(encoder *e, int64_t i) {
     return DCME_OK;
 }
 
-/* Look up all complete words of the batch; keep the start of an unfinished word. */
+/* Look up all complete words in the batch, and keep the start of an unfinished word. */
 static dcme_status flush(encoder *e) {
     batch *b = &e->batch;
     int64_t words = b->n / 2;
@@ -100,7 +102,8 @@ static dcme_status flush(encoder *e) {
     return DCME_OK;
 }
 
-/* A line ends: mark its last word, in this batch or, if it has been looked up, in the ids. */
+/* A line ends: mark its last word, either in this batch or, if the word has been looked up already,
+ * in the IDs. */
 static void end_line(encoder *e, int64_t words) {
     dcme_encoded *block = e->block;
     block->newlines++;
@@ -112,7 +115,7 @@ static void end_line(encoder *e, int64_t words) {
         e->ids[block->tokens - 1] |= DCME_SENTENCE_END;
 }
 
-/* Add the borders of words in the 64 bytes at `base`, which the masks describe. */
+/* Add the borders of the words in the 64 bytes at `base`, given the masks of these bytes. */
 static void add_borders(encoder *e, int64_t base, uint64_t changes, uint64_t newlines) {
     batch *b = &e->batch;
     for (; newlines; newlines &= newlines - 1) {

@@ -33,7 +33,8 @@ static void join(words_of_text *to, const char *text, int64_t length) {
     }
 }
 
-/* Write the column of the n-grams at the first `words` words to `columns`; return how many have. */
+/* Write the columns of the n-grams that start at the first `words` words to `columns`; return how
+ * many n-grams have a column. */
 static int64_t find(const dcme_vocabulary *v, const words_of_text *text, int64_t words, int64_t n,
                     int32_t *columns) {
     int64_t found = 0;
@@ -48,14 +49,15 @@ static int64_t find(const dcme_vocabulary *v, const words_of_text *text, int64_t
     return found;
 }
 
-enum { FEW = 64 }; /* features, which are sorted by insertion */
+enum { FEW = 64 }; /* number of features up to which insertion sort is used */
 
 static int compare(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Sort a row, and replace equal columns by one and its count; return how many are left. */
+/* Sort the columns of a row, and merge equal columns into one entry with their count; return the
+ * number of entries. */
 static int64_t merge(int32_t *columns, float *counts, int64_t n) {
     int64_t kept = 0;
     if (n > FEW)

@@ -4,7 +4,7 @@
 /* The 32-bit FNV-1a hash (Fowler, Noll and Vo). */
 static const uint32_t START = 2166136261u, PRIME = 16777619u;
 
-/* fastText, and therefore its files, sign-extends each byte. */
+/* fastText sign-extends each byte, so the buckets in its files depend on this. */
 static uint32_t extend(uint32_t hash, char byte) {
     return (hash ^ (uint32_t)(int32_t)(int8_t)byte) * PRIME;
 }
@@ -39,7 +39,8 @@ int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t leng
     return found;
 }
 
-/* Write the ID of an n-gram, which begins with a space, and advance `count` if there is one. */
+/* Write the ID of an n-gram, which begins with a space, and increase `count` if the n-gram has an
+ * ID. */
 static dcme_status number(dcme_vocabulary *v, const char *ngram, int64_t length, int32_t learns,
                           int32_t *out, int64_t *count, dcme_error *error) {
     int64_t id = dcme_vocabulary_find(v, ngram, length);

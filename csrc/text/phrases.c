@@ -21,7 +21,7 @@ struct dcme_pairs {
     slot *slots;
     int64_t capacity, most; /* a power of two; its maximum */
     int64_t used;
-    int32_t bits; /* low bits in which hashes equal `wanted` */
+    int32_t bits; /* number of low bits in which all hashes equal `wanted` */
     uint64_t wanted;
     uint32_t held[DCME_RUN_MAX + 1]; /* the last word that may start a pair, and its connectors */
     int32_t holds;
@@ -39,7 +39,7 @@ static int is_wanted(const dcme_pairs *pairs, uint64_t hash) {
     return (hash & ((UINT64_C(1) << pairs->bits) - 1)) == pairs->wanted;
 }
 
-/* All pairs of a part share the low bits of their hashes, so slots come from the high bits. */
+/* All pairs in a table share the low bits of their hashes, so slots are chosen by the high bits. */
 static int64_t first_place(const dcme_pairs *pairs, uint64_t hash) {
     return (hash >> 24) & (pairs->capacity - 1);
 }
@@ -79,7 +79,7 @@ static dcme_status grow(dcme_pairs *pairs, dcme_error *error) {
     return DCME_OK;
 }
 
-/* Keep the pairs whose hashes have a zero in one more bit, which are about half of them. */
+/* Keep only the pairs whose hashes have a zero in the next bit, about half of all pairs. */
 static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
     slot *kept = dcme_allocate(pairs->used, sizeof *kept);
     int64_t n = 0;
@@ -139,7 +139,8 @@ static void hold(dcme_pairs *pairs, uint32_t id) {
     pairs->run = 0;
 }
 
-/* Continue the held run with a connector; 0 if there is none or it is too long. */
+/* Append a connector to the run since the last word; return 0 if there is no such word or the run
+ * is too long. */
 static int continue_run(dcme_pairs *pairs, uint32_t id, uint8_t role) {
     if (pairs->holds == 0 || pairs->holds > DCME_RUN_MAX)
         return 0;
@@ -215,7 +216,7 @@ int64_t dcme_pairs_counted(const dcme_pairs *pairs, int64_t least, uint32_t *lef
 dcme_status dcme_pairs_add(dcme_pairs *pairs, uint32_t left, uint32_t right, dcme_run run,
                            uint32_t joined, dcme_error *error) {
     pair added = {left, right, run, hash_of(left, right, run)};
-    pairs->most = INT64_MAX / 2; /* only counting drops pairs */
+    pairs->most = INT64_MAX / 2; /* no limit: pairs may be dropped only while counting */
     DCME_TRY(reserve(pairs, error));
     slot *s = find(pairs, &added);
     if (s->value == 0) {

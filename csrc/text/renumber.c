@@ -1,11 +1,12 @@
-/* Replace the IDs in the cache by their final values, and close the gaps of dropped words. */
+/* Replace the IDs in the cache by their final values, and close the gaps left by dropped words. */
 #include "text/text.h"
 
 void dcme_renumber_start(dcme_renumbering *state) {
     *state = (dcme_renumbering){.held = DCME_NONE};
 }
 
-/* Write the word that ends a line, if one was kept; return how many were written. */
+/* Write the last kept word of a line, if there is one; return how many words were written (0 or
+ * 1). */
 static inline int64_t end_line(dcme_renumbering *state, uint32_t *to) {
     int64_t written = state->held != DCME_NONE;
     if (written)

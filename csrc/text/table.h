@@ -1,9 +1,9 @@
 /* The internals of a vocabulary, for the encoder's inner loop.
  *
- * A hash table with open addressing and linear probing. A slot has 16 bytes: hash, ID and length.
+ * A hash table with open addressing and linear probing. A slot takes 16 bytes: hash, ID and length.
  * The hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes
  * and lengths mean equal words without comparing the bytes; longer words are compared. Hashes
- * depend on a seed, so that no text can be made of words that all share a slot.
+ * depend on a seed, so that nobody can construct a text in which all words share a slot.
  */
 #pragma once
 
@@ -29,16 +29,16 @@ struct dcme_vocabulary {
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
-    int64_t most;  /* most word types before dcme_vocabulary_clear() */
+    int64_t most;  /* maximum number of word types before dcme_vocabulary_clear() */
     uint64_t seed; /* of the hashes */
     dcme_arena spellings;
-    char *free;   /* where the next word's bytes go */
-    int64_t left; /* bytes that remain there */
+    char *free;   /* where the bytes of the next word will be stored */
+    int64_t left; /* number of free bytes there */
 };
 
 enum { DCME_SHORT = 7 };
 
-/* Load eight bytes, the first one lowest. */
+/* Load eight bytes in little-endian order. */
 static inline uint64_t dcme_load(const char *p) {
     uint64_t x;
     memcpy(&x, p, sizeof x);
@@ -74,7 +74,8 @@ static inline uint32_t dcme_short_length(int64_t length) {
     return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }
 
-/* Compare a word of at least eight bytes; up to 16 bytes, its first and last eight suffice. */
+/* Compare words of at least eight bytes. For up to 16 bytes, comparing the first and the last eight
+ * suffices. */
 static inline int dcme_same(const dcme_word *known, const char *word, int64_t length) {
     int64_t rest = length - 8;
     return known->length == length && dcme_load(known->bytes) == dcme_load(word) &&
@@ -99,6 +100,7 @@ static inline dcme_slot *dcme_find(const dcme_vocabulary *v, const char *word, i
 /* Reserve space for `extra` more words; slots found earlier become invalid. */
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error);
 
-/* Put a new word, for which space is reserved, in the free slot that dcme_find() returned. */
+/* Put a new word into the free slot that dcme_find() returned; its space must have been
+ * reserved. */
 dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
                         uint64_t hash, dcme_error *error);

@@ -1,8 +1,9 @@
-/* Convert text to numbers: a vocabulary of byte strings, the encoder of text blocks, the ID cache.
+/* Convert text to numbers: a vocabulary of byte strings, an encoder for blocks of text, and the
+ * renumbering of cached IDs.
  *
  * A word is a run of bytes between separators, which are exactly 0x20 \t \n \r \v \f; \n ends a
- * line. Nothing here reads files: the caller cuts its text into blocks that end in a separator and
- * keeps the ids.
+ * line. Nothing here reads files: the caller splits its text into blocks that end in a separator,
+ * and keeps the IDs.
  */
 #pragma once
 
@@ -18,8 +19,8 @@
  */
 typedef struct dcme_vocabulary dcme_vocabulary;
 
-/* `seed` makes hashes unpredictable for hostile text; no result depends on it. The vocabulary must
- * be closed even if opening it failed. */
+/* An unpredictable `seed` protects against text that was designed to make hashes collide; results
+ * do not depend on it. The vocabulary must be closed even if opening it failed. */
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 
@@ -28,7 +29,8 @@ void dcme_vocabulary_clear(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
 const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
 
-/* Return the peak memory while up to `extra` more words are added, without their bytes. */
+/* Return the peak memory while up to `extra` more words are added, not counting the spellings of
+ * these words. */
 int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra);
 
 /* Add `count` to the count of a word, which may be new, and write its ID to `id`. */
@@ -38,7 +40,8 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, i
 /* Return the ID of a word, or -1. */
 int64_t dcme_vocabulary_find(const dcme_vocabulary *vocabulary, const char *word, int64_t length);
 
-/* Write to `offsets` (n + 1) where the words with the IDs `order` (n) start when concatenated. */
+/* Write to `offsets` (n + 1) where each word starts if the words with the IDs `order` (n) are
+ * concatenated. */
 void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                              int64_t *offsets);
 
@@ -46,16 +49,16 @@ void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *o
 void dcme_vocabulary_copy(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                           char *text);
 
-/* Handling of words that are not UTF-8, in the order of the choices of --encoding-errors. */
+/* What to do with words that are not UTF-8: the values of --encoding-errors, in the same order. */
 typedef enum { DCME_STRICT = 0, DCME_REPLACE, DCME_SKIP } dcme_encoding_errors;
 
 typedef struct {
-    int64_t replaced; /* tokens with replaced bytes */
-    int64_t skipped;  /* tokens skipped */
+    int64_t replaced; /* number of tokens with replaced bytes */
+    int64_t skipped;  /* number of skipped tokens */
 } dcme_repairs;
 
 /* Add the words `first` to `last` - 1 of another vocabulary with their counts. map[i] becomes the
- * ID that word i of the other has here, or DCME_NONE if it is skipped. */
+ * ID in this vocabulary of word i of the other, or DCME_NONE if that word is skipped. */
 dcme_status dcme_vocabulary_merge(dcme_vocabulary *vocabulary, const dcme_vocabulary *other,
                                   int64_t first, int64_t last, dcme_encoding_errors errors,
                                   uint32_t *map, dcme_repairs *repairs, dcme_error *error);
@@ -68,49 +71,52 @@ typedef struct {
     int64_t bad;           /* offset of the rejected byte, or -1 */
 } dcme_encoded;
 
-/* Words that an encoder rejects: none, those with NUL, or also those that are not UTF-8. */
+/* Words that an encoder rejects: none, words with NUL bytes, or these and words that are not
+ * UTF-8. */
 typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
 
-/* Count the words of a block that starts and ends outside of words, and write their ids, the last
- * one of a line with DCME_SENTENCE_END, to `ids` ((length + 1) / 2), which may be NULL. Rejected
- * bytes give DCME_BAD_ENCODING, with block->bad. */
+/* Count the words of a block that neither starts nor ends within a word. Unless `ids` ((length + 1)
+ * / 2) is NULL, write the ID of each word to it, with DCME_SENTENCE_END for the last word of a
+ * line. If a word is rejected, return DCME_BAD_ENCODING and set block->bad. */
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                         dcme_refusal refuse, uint32_t *ids, dcme_encoded *block, dcme_error *error);
 
-/* The features of a text: its words, its first `lead` words again, n-grams of 2 to `everywhere`
- * words, and longer ones, up to `longest`, of the first `lead` words. */
+/* The features of a text: its words, its first `lead` words a second time, all n-grams of 2 to
+ * `everywhere` words, and longer n-grams of up to `longest` words among the first `lead` words. */
 typedef struct {
     int64_t lead, everywhere, longest;
 } dcme_gram_lengths;
 
-/* Return the maximum number of features in texts of so many bytes. */
+/* Return the maximum number of features in a text of this many bytes. */
 int64_t dcme_grams_most(const dcme_gram_lengths *lengths, int64_t bytes);
 
-/* Count those features of n texts, from offsets[i] to offsets[i + 1], that the vocabulary has; the
- * words of an n-gram are joined by a space. Row i has entries starts[i] to starts[i + 1], by
- * ascending ID. Each text has room for dcme_grams_most() entries. */
+/* Count the features of n texts that are in the vocabulary. Text i extends from offsets[i] to
+ * offsets[i + 1]; the words of an n-gram are joined by spaces. Row i has entries starts[i] to
+ * starts[i + 1], by ascending ID. Each text has room for dcme_grams_most() entries. */
 dcme_status dcme_count_grams(const dcme_vocabulary *vocabulary, const dcme_gram_lengths *lengths,
                              const char *text, const int64_t *offsets, int64_t n, int64_t *starts,
                              int32_t *columns, float *counts, dcme_error *error);
 
-/* The state of a renumbering, see dcme_renumber_start(). */
+/* The state of a renumbering; see dcme_renumber_start(). */
 typedef struct {
-    int64_t lines; /* lines that had a token, kept or not */
-    uint32_t held; /* last kept word of the current line, which may be its end; or DCME_NONE */
+    int64_t lines; /* number of lines with at least one token, kept or dropped */
+    uint32_t held; /* last kept word of the current line so far, or DCME_NONE */
     int32_t open;  /* the current line has had a token */
 } dcme_renumbering;
 
 void dcme_renumber_start(dcme_renumbering *state);
 
-/* Continue with some `ids` (n): write map[id] to `to` (n + 1), dropping those mapped to
- * DCME_NONE; returns how many were written. `newline` means that a line ends before them. A word is
- * written once it is known whether it ends its line, so the output lags behind by one word. */
+/* Continue with the next `ids` (n): write map[id] of each to `to` (n + 1), except where this is
+ * DCME_NONE; return how many were written. `newline` means that a line ends before the first of
+ * them. A word is written once it is known whether it ends its line, so the output lags behind by
+ * one word. */
 int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
                       const uint32_t *map, int32_t newline);
 
-/* Maximum length of the count in a line, with the space before it and the newline after it. */
+/* Maximum length of the count in a line, including the space before it and the newline after it. */
 enum { DCME_COUNT_MAX = 22 };
 
-/* Write n lines "word count" to `lines` (offsets[n] + n * DCME_COUNT_MAX); returns their length. */
+/* Write n lines "word count" to `lines` (offsets[n] + n * DCME_COUNT_MAX); return their total
+ * length. */
 int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64_t *counts,
                            int64_t n, char *lines);

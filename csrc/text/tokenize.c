@@ -1,9 +1,9 @@
 /* The tokenizer of raw text.
  *
  * ASCII takes the fast path: one table lookup per byte. Other text is split into pieces at ASCII
- * whitespace, which normalization never joins to anything. A piece without unstable characters is
- * its own normal form (the quick check of Unicode Standard Annex 15); any other piece is
- * decomposed, put into canonical order and composed (ibid., and section 3.12 of the standard for
+ * whitespace, which normalization never combines with other characters. A piece without unstable
+ * characters is its own normal form (the quick check of Unicode Standard Annex 15); any other piece
+ * is decomposed, put into canonical order and composed (ibid., and section 3.12 of the standard for
  * Hangul).
  */
 #include "text/tokenize.h"
@@ -12,10 +12,11 @@
 
 #include "text/utf8.h"
 
-/* Characters above the end of Unicode stand for bytes that are not UTF-8. */
+/* Code points above the Unicode range stand for bytes that are not UTF-8. */
 enum { BYTE = DCME_UNICODE_END, ASCII = 0x80 };
 
-/* Further actions for a byte, besides the kinds: keep a line feed; leave the ASCII path. */
+/* Two more actions for a byte, besides those of the kinds: keep a line feed, or leave the ASCII
+ * path. */
 enum { NEWLINE = DCME_KIND + 1, OTHER };
 
 /* Hangul syllables are computed: base + (leading * 21 + vowel) * 28 + trailing. */
@@ -37,14 +38,14 @@ typedef struct {
 
 struct dcme_tokenizer {
     dcme_unicode unicode;
-    uint8_t actions[256]; /* for each byte: the kind after `mapping`, NEWLINE or OTHER */
-    char lower[256];      /* ASCII characters after `mapping` */
+    uint8_t actions[256]; /* for each byte: its kind after `mapping`, or NEWLINE or OTHER */
+    char lower[256];      /* each ASCII character after `mapping` was applied */
     characters piece, scratch;
     char *out;
     int64_t length, capacity;
     const uint8_t *bad; /* the first byte that is not UTF-8 text, or NULL */
-    int in_token;       /* the last byte written belongs to a token that may continue */
-    int64_t joined;     /* bytes after the output: joiners that are kept if the token continues */
+    int in_token;       /* whether the last byte written belongs to a token that may continue */
+    int64_t joined;     /* size of the joiners after the output, kept if the token continues */
 };
 
 static inline int32_t look_up(const dcme_character_table *table, int32_t c) {
@@ -59,7 +60,7 @@ static inline int32_t combining_class(const dcme_tokenizer *t, int32_t c) {
     return c >= BYTE ? 0 : look_up(&t->unicode.combining, c);
 }
 
-/* The characters that an entry of a table stands for, of which there are *n; `c` itself may be one.
+/* Return the *n characters that `c` is replaced by according to a table; this may be `c` itself.
  */
 static inline const int32_t *replacement(const dcme_tokenizer *t, const dcme_character_table *table,
                                          int32_t *c, int32_t *n) {
@@ -123,7 +124,8 @@ static inline int64_t encode(int32_t c, char *out) {
     return size;
 }
 
-/* Write one character by its kind; the caller has reserved a space and four bytes for it. */
+/* Write one character according to its kind. The caller must have reserved memory for a space and
+ * four bytes. */
 static inline void put(dcme_tokenizer *t, int32_t c, int32_t kind) {
     if (kind == DCME_REMOVED)
         return;
@@ -178,8 +180,8 @@ static int by_class(const void *a, const void *b) {
     return (left->position > right->position) - (left->position < right->position);
 }
 
-/* Sort a run of n marks by their class, stably. Runs are short, but hostile text may have one of a
- * megabyte, which insertion sort would take hours to sort. */
+/* Sort a run of n marks by their class with a stable sort. Runs are short, but hostile text may
+ * contain one of a megabyte, which would take insertion sort hours. */
 static dcme_status sort_marks(const dcme_tokenizer *t, int32_t *items, int64_t n,
                               dcme_error *error) {
     int ordered = 1;
@@ -211,7 +213,7 @@ static dcme_status order(const dcme_tokenizer *t, characters *list, dcme_error *
     return DCME_OK;
 }
 
-/* Return the character that two characters compose to, or 0. */
+/* Return the character into which two characters are composed, or 0 if there is none. */
 static int32_t composite(const dcme_tokenizer *t, int32_t first, int32_t second) {
     int32_t leading = first - LEADING, vowel = second - VOWELS;
     if (leading >= 0 && leading < N_LEADING && vowel >= 0 && vowel < N_VOWELS)
@@ -233,8 +235,8 @@ static int32_t composite(const dcme_tokenizer *t, int32_t first, int32_t second)
     return low < u->n_pairs && u->pairs[low] == wanted ? u->composites[low] : 0;
 }
 
-/* Compose in place: a character joins the last starter unless one between them has a class that is
- * at least as high (definition D115 of the standard: it is blocked). */
+/* Compose in place: a character is composed with the last starter unless it is blocked, which means
+ * that a character between them has at least as high a class (definition D115 of the standard). */
 static void compose(const dcme_tokenizer *t, characters *list) {
     int64_t starter = -1, n = 0;
     int32_t last_class = 0;
@@ -303,9 +305,10 @@ static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8
     return DCME_OK;
 }
 
-/* Tokenize ASCII from `at` on, up to the first byte that is not, which is returned. Separators and
- * parts of tokens take no branch: words are too short for the branches to be predicted. `piece` and
- * `piece_length` become where the last piece starts in the text and in the output. */
+/* Tokenize ASCII text from `at` on, and return the first byte that is not ASCII. Separators and
+ * parts of tokens are handled without branches, because words are too short for branches to be
+ * predicted. `piece` and `piece_length` are set to the start of the last piece in the text and in
+ * the output. */
 static const uint8_t *put_ascii(dcme_tokenizer *t, const uint8_t *at, const uint8_t *end,
                                 const uint8_t **piece, int64_t *piece_length) {
     char *out = t->out;
@@ -343,7 +346,7 @@ dcme_status dcme_tokenize(dcme_tokenizer *t, const char *text, int64_t length, c
     t->length = 0;
     t->bad = NULL;
     while (at < end) {
-        /* An ASCII byte becomes at most a space and itself. */
+        /* An ASCII byte becomes at most two bytes: a space and the byte. */
         DCME_TRY(reserve_bytes(t, 2 * (end - at) + 8, error));
         const uint8_t *piece = at;
         int64_t piece_length = t->length;

@@ -1,5 +1,5 @@
 /* Convert raw text to tokens separated by spaces: Unicode normalization, lower case, and a split by
- * character classes. All knowledge of Unicode is in tables that the caller makes.
+ * character classes. Everything about Unicode is in tables that the caller builds.
  */
 #pragma once
 
@@ -16,24 +16,26 @@ enum {
     DCME_REMOVED,       /* dropped without separating tokens */
     DCME_JOINER,        /* part of a token between two other parts, and dropped elsewhere */
     DCME_KIND = 7,
-    /* A text with this character may differ from its normal form. Set for all characters that are
-     * not their own normal form, that have a combining class, or that may compose with the
-     * character before; only such text takes the slow way. */
+    /* A text with this character may differ from its normal form. It is set for all characters that
+     * differ from their normal form, that have a combining class, or that may be composed with the
+     * character before them. Only text with such characters is processed by the slow path. */
     DCME_UNSTABLE = 8
 };
 
-/* A property of every character c: values[pages[c >> 8] << 8 | (c & 255)]. */
+/* A table with a property of every character; that of c is values[pages[c >> 8] << 8 | (c &
+ * 255)]. */
 typedef struct {
     const uint16_t *pages; /* DCME_PAGES */
     const int32_t *values;
 } dcme_character_table;
 
-/* `decompositions` and `mapping` hold 0 for a character that stays as it is, -s for the sequence
- * that starts at `sequences[s]` (its length, then its characters), or the character that replaces
- * it. Every decomposition is the full one; Hangul syllables are not in the tables. */
+/* In `decompositions` and `mapping`, the value for a character is 0 if it stays as it is, -s if it
+ * is replaced by the sequence at `sequences[s]` (its length, then its characters), or else the
+ * character that replaces it. Decompositions are full, not single steps; Hangul syllables are not
+ * in the tables. */
 typedef struct {
-    dcme_character_table properties;     /* kind and DCME_UNSTABLE, before `mapping` */
-    dcme_character_table mapping;        /* lower case, digits */
+    dcme_character_table properties; /* kind and DCME_UNSTABLE, of characters before `mapping` */
+    dcme_character_table mapping;    /* lower case, digits */
     dcme_character_table decompositions; /* canonical or compatible */
     dcme_character_table combining;      /* canonical combining class */
     const int32_t *sequences;
@@ -46,13 +48,14 @@ typedef struct {
 
 typedef struct dcme_tokenizer dcme_tokenizer;
 
-/* Must be closed, also if opening failed. The tables must live as long as the tokenizer. */
+/* Open a tokenizer. It must be closed even if opening it failed. The tables must outlive it. */
 dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *unicode,
                                 dcme_error *error);
 void dcme_tokenizer_close(dcme_tokenizer *tokenizer);
 
-/* Tokenize `text`: tokens with a space before each, and the line feeds of the text. The result,
- * which the tokenizer owns until its next use, goes to `out` and `out_length`. Bytes that are not
- * UTF-8 and NUL stay, as parts of a token; the offset of the first goes to `bad`, or -1. */
+/* Tokenize `text`. The result has a space before each token, and the line feeds of the text; `out`
+ * and `out_length` are set to it, and it is valid until the tokenizer is used again. NUL bytes and
+ * bytes that are not UTF-8 are kept as parts of tokens; `bad` is set to the offset of the first
+ * one, or to -1. */
 dcme_status dcme_tokenize(dcme_tokenizer *tokenizer, const char *text, int64_t length,
                           const char **out, int64_t *out_length, int64_t *bad, dcme_error *error);

@@ -1,12 +1,13 @@
-/* Checks and repairs UTF-8 by table 3-7 of the Unicode standard; done once for a distinct word. */
+/* Check and repair UTF-8 according to table 3-7 of the Unicode standard. This happens once for each
+ * distinct word. */
 #include "text/utf8.h"
 
 #include <string.h>
 
-/* Bytes of the sequence that a lead byte opens, 0 where it cannot open one. */
+/* Return the length of the sequence that starts with this byte, or 0 if no sequence can. */
 static int64_t sequence_length(uint8_t lead) {
     if (lead < 0x80)
-        return lead != 0; /* a NUL is UTF-8, but no text */
+        return lead != 0; /* NUL is valid UTF-8, but it is rejected in text */
     if (lead < 0xc2)
         return 0;
     if (lead < 0xe0)
@@ -16,7 +17,8 @@ static int64_t sequence_length(uint8_t lead) {
     return lead < 0xf5 ? 4 : 0;
 }
 
-/* Whether `second` may follow `lead`: this excludes overlong forms, surrogates and > U+10FFFF. */
+/* Whether `second` may follow `lead`: this excludes overlong forms, surrogates and characters above
+ * U+10FFFF. */
 static int may_follow(uint8_t lead, uint8_t second) {
     uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
     uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
@@ -40,7 +42,7 @@ int64_t dcme_utf8_valid(const char *text, int64_t length) {
     const uint8_t *bytes = (const uint8_t *)text;
     int64_t i = 0;
     while (i < length) {
-        int is_ascii = bytes[i] - 1u < 0x7f; /* without a call */
+        int is_ascii = bytes[i] - 1u < 0x7f; /* ASCII bytes need no call */
         int64_t step = is_ascii ? 1 : dcme_utf8_length(bytes + i, length - i);
         if (step < 0)
             break;

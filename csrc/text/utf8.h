@@ -3,14 +3,15 @@
 
 #include <stdint.h>
 
-/* The bytes of U+FFFD, which take the place of at least one byte. */
+/* Length of U+FFFD in UTF-8; each U+FFFD replaces at least one byte. */
 enum { DCME_REPLACEMENT_BYTES = 3 };
 
-/* Return the bytes of the sequence at `text`, of which `left` > 0 bytes are left, or minus the
- * bytes of the broken piece there; NUL is broken. */
+/* Return the length in bytes of the UTF-8 sequence at `text`, or minus the length if it is broken.
+ * `left` > 0 bytes of text remain; NUL counts as broken. */
 int64_t dcme_utf8_length(const uint8_t *text, int64_t left);
 
-/* Whether a byte separates words, and where the first one is that does; `length` without any. */
+/* Return whether a byte separates words. Return the position of the first byte that does, or
+ * `length` if there is none. */
 static inline int dcme_is_separator(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
@@ -22,7 +23,8 @@ static inline int64_t dcme_first_separator(const char *text, int64_t length) {
     return i;
 }
 
-/* Return how many bytes from the start are valid: `length` when all are. */
+/* Return the length of the valid UTF-8 at the start of the text, which is `length` if all of it is
+ * valid. */
 int64_t dcme_utf8_valid(const char *text, int64_t length);
 
 /* Write `text` (length) to `out` (3 * length) with U+FFFD for each maximal broken piece, as the

@@ -59,7 +59,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     if (!counts)
         return DCME_NO_MEMORY;
     v->counts = counts;
-    dcme_release_freed(); /* the former arrays, before there are two of slots */
+    dcme_release_freed(); /* return the memory of the old arrays before the new slots need theirs */
     dcme_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;
@@ -80,7 +80,7 @@ static int64_t capacity_for(const dcme_vocabulary *v, int64_t extra) {
 
 int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
-    if (capacity > v->capacity) /* the former slots are there while they are moved */
+    if (capacity > v->capacity) /* the old slots remain in memory while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
     int64_t types = dcme_max(v->most, v->types + extra);
     return bytes + v->spellings.bytes - v->left +
@@ -98,7 +98,8 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
                      (long long)v->types, (long long)(bytes >> 20));
 }
 
-/* Return a lasting copy of a spelling, NULL if there is not enough memory. */
+/* Copy a spelling to memory that lasts as long as the vocabulary; return NULL if there is not
+ * enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
         int64_t bytes = dcme_max(length, CHUNK_BYTES);
@@ -131,7 +132,7 @@ dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, i
     return DCME_OK;
 }
 
-/* Add a word, for which there is room. */
+/* Add a word; its space must have been reserved. */
 static dcme_status add(dcme_vocabulary *v, const char *word, int64_t length, uint64_t hash,
                        int64_t count, uint32_t *id, dcme_error *error) {
     dcme_slot *slot = dcme_find(v, word, length, hash);
@@ -175,7 +176,7 @@ void dcme_vocabulary_copy(const dcme_vocabulary *v, const int64_t *order, int64_
     }
 }
 
-/* Add a word that is not UTF-8 under the spelling that has U+FFFD for the broken bytes. */
+/* Add a word that is not UTF-8, after replacing its broken bytes by U+FFFD. */
 static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t count, uint32_t *id,
                                 dcme_error *error) {
     char *spelling = dcme_allocate(word.length, DCME_REPLACEMENT_BYTES);
@@ -188,7 +189,8 @@ static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t coun
     return status;
 }
 
-/* Add word i of another vocabulary, whose hash is known. What is here already is UTF-8. */
+/* Add word i of another vocabulary, given its hash. If the word is here already, it need not be
+ * checked for valid UTF-8. */
 static dcme_status merge_word(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t i,
                               uint64_t hash, dcme_encoding_errors errors, uint32_t *map,
                               dcme_repairs *repairs, dcme_error *error) {
@@ -206,7 +208,8 @@ static dcme_status merge_word(dcme_vocabulary *v, const dcme_vocabulary *other, 
     return DCME_OK;
 }
 
-/* As the encoder does: all hashes of a batch first, so that the slots are on their way. */
+/* Like the encoder, compute all hashes of a batch first, so that the slots are being prefetched
+ * before they are read. */
 dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t first,
                                   int64_t last, dcme_encoding_errors errors, uint32_t *map,
                                   dcme_repairs *repairs, dcme_error *error) {

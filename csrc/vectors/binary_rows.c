@@ -1,5 +1,5 @@
-/* Rows in word2vec's binary format: a word, a space, little-endian floats and,
- * from most writers, a line end. */
+/* Rows in word2vec's binary format: a word, a space, little-endian floats and, in most files, a
+ * newline. */
 #include "vectors.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -1,10 +1,10 @@
 /* Convert decimal text to the nearest float, ties to even, in any locale.
  *
- * The first 19 digits and a power of ten give a double within a few units in its last place. It
- * rounds to the same float as the decimal does, unless the midpoint between two floats is as near
- * to it as its own error. Those few, and subnormals, are compared with the middle, whose digits
- * the C library writes exactly (see W. Clinger, "How to read floating point numbers accurately",
- * 1990).
+ * The first 19 digits and a power of ten give a double within a few units in its last place. This
+ * double rounds to the correct float unless it is so close to the midpoint between two floats that
+ * its error matters. In these rare cases, and for subnormals, the decimal is compared with the
+ * midpoint, whose digits the C library writes exactly (see W. Clinger, "How to read floating point
+ * numbers accurately", 1990).
  */
 #include "vectors.h"
 
@@ -16,10 +16,10 @@
 enum { EXACT_DIGITS = 128 };
 
 typedef struct {
-    const char *digits, *end; /* the digits, with a point among them */
+    const char *digits, *end; /* the digits, which may contain a point */
     uint64_t lead;            /* the first 19 digits */
     int64_t lead_power;       /* the value is about lead x 10^lead_power */
-    int64_t last_power;       /* the power of ten of the last digit */
+    int64_t last_power;       /* power of ten of the last digit */
 } decimal;
 
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -32,8 +32,8 @@ static inline bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
 /* The digits of a nonzero number, without leading zeros. */
 typedef struct {
-    const char *digit, *end; /* a point may be among them */
-    int64_t power;           /* power of ten of the first one */
+    const char *digit, *end; /* the digits, which may contain a point */
+    int64_t power;           /* power of ten of the first digit */
 } expansion;
 
 static int next_digit(expansion *number) {
@@ -49,13 +49,13 @@ static int compare_expansions(expansion a, expansion b) {
     return (difference > 0) - (difference < 0);
 }
 
-/* Compare a number with the middle between the float of these bits and the next one, which a double
- * holds exactly. */
+/* Compare a number with the midpoint between the float with these bits and the next float. A double
+ * represents the midpoint exactly. */
 static int compare_with_middle(expansion number, uint32_t bits) {
     uint32_t biased = bits >> 23, fraction = bits & 0x7FFFFFu;
     uint32_t c = biased ? fraction | 1u << 23 : fraction;
     double middle = ldexp(2 * (double)c + 1, (biased ? (int)biased : 1) - 151);
-    char text[EXACT_DIGITS + 16]; /* d.ddde-45; the locale says how the point is written */
+    char text[EXACT_DIGITS + 16]; /* for example d.ddde-45, with the decimal point of the locale */
     snprintf(text, sizeof text, "%.*e", EXACT_DIGITS - 1, middle);
     char *exponent = strchr(text, 'e');
     return compare_expansions(number, (expansion){text, exponent, strtol(exponent + 1, NULL, 10)});
@@ -88,8 +88,8 @@ static float round_exactly(const decimal *number, double guess) {
 
 /* ---- fast conversion ---- */
 
-/* lead x 10^power. For a float's range the error is below 16 units in the last place: converting
- * and three factors add half a unit each, digits after the 19th much less. */
+/* Return lead x 10^power. In the range of floats, the error is below 16 units in the last place:
+ * the conversion and three factors add half a unit each, and digits after the 19th much less. */
 static double approximate(uint64_t lead, int64_t power) {
     double value = lead;
     for (; power > 22 && value < 1e100; power -= 22)
@@ -150,7 +150,7 @@ static const char *read_exponent(const char *c, const char *end, int64_t *expone
 
 /* Read digits with at most one point; return NULL if there is no digit. */
 static const char *read_digits(const char *c, const char *end, decimal *number) {
-    const uint64_t full = 1000000000000000000u; /* 10^18: from here on another digit may not fit */
+    const uint64_t full = 1000000000000000000u; /* 10^18: one more digit may not fit */
     const char *point = NULL;
     uint64_t lead = 0;
     int64_t dropped = 0;

@@ -43,7 +43,8 @@ int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_
     return rows;
 }
 
-/* Return the fault of a row that is not a word and `dim` numbers; `fields` follow the word. */
+/* Return what is wrong with a row that does not consist of a word and `dim` numbers. `fields` is
+ * the number of fields after the word. */
 static dcme_fault_kind name_fault(const char *fields, const char *end, int64_t dim) {
     int64_t count = 0, last_other = -1;
     for (const char *c = fields; c < end; count++) {

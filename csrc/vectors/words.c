@@ -1,4 +1,4 @@
-/* Words as bytes: faults of words, repeated words, and the lines of a .vocab file. */
+/* Words as bytes: find faulty and repeated words, and read the lines of a .vocab file. */
 #include "vectors.h"
 
 #include "common/integer.h"

@@ -1,11 +1,11 @@
 /* Write the shortest decimal of a float, by R. Giulietti's "The Schubfach way to render doubles"
  * (2020).
  *
- * A float v = c 2^q is what every real number in an interval R around it rounds to; R includes its
- * ends where c is even. Let 10^k be the greatest power of ten that is not longer than R. Then R
- * holds a multiple of 10^k, and at most one of 10^(k+1), which is the shortest where there is one.
- * v and the ends of R are scaled by 10^-k to integers, times 4, rounded to odd: enough to compare
- * them with multiples of 4 as if they were exact.
+ * The real numbers that round to a float v = c 2^q form an interval R around it, which includes its
+ * ends if c is even. Let 10^k be the greatest power of ten that does not exceed the length of R.
+ * Then R contains a multiple of 10^k, and at most one multiple of 10^(k+1). If there is one, it is
+ * the shortest decimal. v and the ends of R are multiplied by 4 x 10^-k and rounded to odd
+ * integers, which suffices to compare them with multiples of 4 as if they were exact.
  */
 #include "vectors.h"
 
@@ -54,8 +54,9 @@ static inline int32_t floor_log10_of_three_quarters(int32_t q) {
 }
 static inline int32_t floor_log2_of_power_of_10(int32_t e) { return (e * 1741647) >> 19; }
 
-/* factor x power / 2^64, rounded to odd. The power is too great by less than one, so the product by
- * less than 2^32; a fraction that small is none, since no float lies so close above an integer. */
+/* Return factor x power / 2^64, rounded to odd. The power is less than one too large, so the
+ * product is less than 2^32 too large. A fraction as small as this error is taken for zero, because
+ * no float lies so close above an integer. */
 static inline uint32_t multiply_to_odd(uint64_t power, uint32_t factor) {
     uint64_t low = (power & 0xFFFFFFFFu) * factor;
     uint64_t high = (power >> 32) * factor + (low >> 32);
@@ -65,7 +66,7 @@ static inline uint32_t multiply_to_odd(uint64_t power, uint32_t factor) {
 static decimal shortest(uint32_t fraction, uint32_t biased_exponent) {
     bool normal = biased_exponent > 0;
     bool narrow =
-        fraction == 0 && biased_exponent > 1; /* the float below is only half as far away */
+        fraction == 0 && biased_exponent > 1; /* the next smaller float is only half as far away */
     uint32_t c = normal ? fraction | 1u << 23 : fraction;
     int32_t q = (normal ? (int32_t)biased_exponent : 1) - 150;
     int32_t k = narrow ? floor_log10_of_three_quarters(q) : floor_log10_of_power_of_2(q);
@@ -76,7 +77,7 @@ static decimal shortest(uint32_t fraction, uint32_t biased_exponent) {
     uint32_t low = multiply_to_odd(power, (4 * c - (narrow ? 1 : 2)) << shift) + odd;
     uint32_t high = multiply_to_odd(power, (4 * c + 2) << shift) - odd;
 
-    /* Both candidates are computed, and one is chosen without a branch, which would be
+    /* Both candidates are computed, and one of them is selected without a branch: a branch would be
      * unpredictable.
      */
     uint32_t tens = value / 40, ones = value / 4, middle = 4 * ones + 2;
@@ -93,8 +94,9 @@ static int count_digits(uint32_t n) {
     return below + (n >= TENS[below]);
 }
 
-/* Eight digits of n < 10^8, one a byte, the first one lowest: halves, then pairs, then digits, each
- * in lanes of their own, with n/100 as n x 10486 >> 20 and n/10 as n x 103 >> 10. */
+/* Return the eight digits of n < 10^8, one per byte, with the first digit in the lowest byte. n is
+ * split into halves, then pairs, then digits, each in its own lane, with n/100 as n x 10486 >> 20
+ * and n/10 as n x 103 >> 10. */
 static uint64_t eight_digits(uint32_t n) {
     uint64_t halves = n / 10000 | (uint64_t)(n % 10000) << 32;
     uint64_t hundreds = halves * 10486 >> 20 & 0x0000007F0000007Fu;

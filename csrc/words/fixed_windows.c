@@ -1,10 +1,10 @@
-/* Continuous bag of words with fixed windows. Contexts are running sums, and a row is updated once,
- * when it leaves the window, by the running sum of the directions of all contexts that contained
- * it. */
+/* Continuous bag of words with fixed windows. Contexts are running sums. A row is updated only
+ * once, when it leaves the window, by the running sum of the directions of all contexts that
+ * contained the row. */
 #include "words/internal.h"
 
-/* Add the next direction to the window, which moves on to position i if there is one: the row there
- * leaves and receives the sum of its pending directions. */
+/* Add the next direction to the window. If there is a position i, its row leaves the window and
+ * receives the sum of its pending directions. */
 static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;

@@ -6,8 +6,8 @@
  * Score. For context h and drawn rows v_j with labels y_j, offsets o_j and weights w_j
  *     s_j = v_j . h - o_j,   e_j = w_j (y_j - sigma(s_j)),   v_j += rate r_j e_j h,
  * and the direction of h is g = sum_j e_j v_j with the rows as they were scored: the gradient of
- * sum_j w_j log sigma((2 y_j - 1) s_j). Offsets and weights other than 1 are those of noise
- * samples; with weights, steps along a long h are implicit (noise.h).
+ * sum_j w_j log sigma((2 y_j - 1) s_j). Only noise samples have offsets, or weights other than 1;
+ * with such weights, steps along a long h are implicit (noise.h).
  *
  * Context. In continuous bag of words (Mikolov et al. 2013) h_t is the mean of the m_t input rows
  * around the target, and the gradient of each of them is g_t / m_t (equation 18 of the DCME paper);
@@ -54,7 +54,7 @@ static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end)
     return position;
 }
 
-/* Read sentences from token `position` on until the batch is full or `end` is reached. */
+/* Starting at token `position`, read sentences until the batch is full or `end` is reached. */
 static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_engine *engine = &worker->trainer->engine;
     worker->batch.length = 0;
@@ -115,7 +115,7 @@ void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real 
     dcme_replicas_step(&draws->replicas);
 }
 
-/* Return the rows of the neighbors of position i, at most two, if word order is used. */
+/* If word order is used, return the rows of the neighbors of position i (at most two). */
 static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;

@@ -11,10 +11,10 @@
 #include "words/train.h"
 
 /* Minimum length of a shard other than the last, and maximum length of a sentence: longer lines are
- * cut for training. Small corpora have smaller shards, so that every thread has some. */
+ * cut for training. Small corpora have smaller shards, so that every thread has some shards. */
 enum { DCME_SHARD_MAX = 32768, DCME_SHARD_MIN = 512, DCME_SHARDS_WANTED = 64 };
 
-/* A batch ends with the first sentence that brings it to this number of words. */
+/* A batch ends with the sentence at which it reaches this number of words. */
 enum { DCME_BATCH_WORDS = 1024 };
 
 /* Subsampled sentences, one after the other. */
@@ -34,13 +34,13 @@ typedef struct {
     dcme_draws draws;
     dcme_blocks blocks; /* used with blocks */
     dcme_paper paper;   /* used by DCME */
-    real **drawn;       /* rows of a draw, and room for the context */
+    real **drawn;       /* rows of a draw, and space for the context */
     real *scores;       /* their scores */
     real *errors;
     real *h, *gradient; /* (DCME_BLOCK_MAX, stride) each, for the targets of a block */
     real *rates;        /* pointers to their rows */
     real *steps;        /* weights of the rows in a context */
-    real **rows;        /* input rows of a batch's words, without the target's */
+    real **rows;        /* input rows of the words in a batch, without that of the target */
     dcme_sliding contexts, gradients; /* used with fixed windows */
     dcme_word_window words;           /* used with subwords */
 } dcme_worker;
@@ -57,8 +57,8 @@ struct dcme_trainer {
     int64_t *starts;        /* (units + 1) position of each shard's first token */
 };
 
-/* shards.c: whether every ID belongs to a word; and the position of each unit's first token, or
- * NULL if there is not enough memory */
+/* Defined in shards.c: return whether every ID belongs to a word; return the position of the first
+ * token of each unit, or NULL if there is not enough memory. */
 int dcme_has_words_only(const dcme_corpus *corpus);
 int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
@@ -69,21 +69,23 @@ void dcme_draw_ahead(dcme_worker *worker, int64_t i);
 /* Train on the oldest draw, which belongs to this target, with a context vector, and write the
  * direction in which the context vector should move to `gradient`. */
 void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient);
-/* The same for `count` targets of one block from position i on, with contexts in the worker's h. */
+/* Train on `count` targets in one block, starting at position i. Their contexts are in h of the
+ * worker. */
 void dcme_learn_targets(dcme_worker *worker, int64_t i, int64_t count);
 
-/* The other contexts: train on a worker's batch. */
+/* Train on the batch of a worker with one of the other kinds of context. */
 void dcme_learn_fixed_windows(dcme_worker *worker);
 void dcme_learn_subwords(dcme_worker *worker);
-void dcme_learn_skipgram(dcme_worker *worker); /* with or without subwords */
+void dcme_learn_skipgram(dcme_worker *worker); /* both with and without subwords */
 
-/* subwords.c: a word enters the window or leaves it; its vector in between */
+/* Defined in subwords.c: let a word enter or leave the window, and return its vector while it is
+ * there. */
 void dcme_word_enter(dcme_worker *worker, int64_t position);
 void dcme_word_leave(dcme_worker *worker, int64_t position);
 real *dcme_word_vector(const dcme_worker *worker, int64_t position);
 void dcme_word_prefetch(dcme_worker *worker, int64_t position);
 
-/* worker.c: the engine's callbacks, with shards as units */
+/* Defined in worker.c: the callbacks for the engine, with shards as units. */
 extern const dcme_work dcme_train_work;
 
 /* The positions from .. to - 1 of a window, including the target's. */
@@ -100,8 +102,8 @@ static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
     return (dcme_span){dcme_max(i - half, begin), dcme_min(i + half + 1, end)};
 }
 
-/* Return the share of a context's direction for each of its input rows; the weights of the context
- * sum to `total`. */
+/* Return the share of the direction of a context that each of its input rows receives. The weights
+ * in the context add up to `total`. */
 static inline real dcme_input_weight(const dcme_worker *worker, real total) {
     return worker->trainer->options.gradient == DCME_EXACT ? 1 / total : 1;
 }

@@ -9,8 +9,8 @@ typedef struct {
     int32_t target;
 } pair;
 
-/* Return the vector of a pair's word; with subwords, the previous word leaves if this is another
- * one. */
+/* Return the vector of the word in a pair. With subwords, if the word differs from the previous
+ * one, the previous word leaves the window. */
 static real *vector_of(dcme_worker *worker, int64_t position, int64_t *current) {
     const dcme_model *model = &worker->trainer->model;
     if (!worker->trainer->corpus.subwords)

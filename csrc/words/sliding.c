@@ -1,6 +1,6 @@
-/* See sliding.h. A running sum keeps the rounding errors of everything that it contained, so it is
- * recomputed from the ring every RENEW positions, and first at position 0, when only the first c
- * vectors are in the ring. */
+/* See sliding.h. A running sum accumulates the rounding errors of all vectors that were ever in it.
+ * It is therefore recomputed from the ring every RENEW positions, starting at position 0, when only
+ * the first c vectors are in the ring. */
 #include "words/sliding.h"
 
 enum { RENEW = 256 };

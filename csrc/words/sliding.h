@@ -1,10 +1,10 @@
-/* Moving-window sums in O(size) per step for any window width. */
+/* Moving-window sums that cost O(size) per step for any window width. */
 #pragma once
 
 #include "common/arena.h"
 #include "kernels/kernels.h"
 
-enum { DCME_SLIDE_STEPS = 4 }; /* steps per call, whose sums stay in registers */
+enum { DCME_SLIDE_STEPS = 4 }; /* steps per call, during which the sums stay in registers */
 
 /* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of x_(t+d).
  * Vectors are copied when pushed, so their original rows may be updated later. */

@@ -33,7 +33,7 @@ void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
     DCME_TAKE(arena, window->context, window->slots);
 }
 
-/* List the rows of the word at a position of the batch, and return their number. */
+/* List the rows of the word at a position in the batch, and return their number. */
 static int64_t rows_at(dcme_worker *worker, int64_t position) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_subwords *subwords = worker->trainer->corpus.subwords;
@@ -70,7 +70,7 @@ void dcme_word_enter(dcme_worker *worker, int64_t position) {
     DCME_COPY(before_at(worker, position), vector, model->stride);
 }
 
-/* Update all rows of the word by the change of its vector. */
+/* Add the change of the word's vector to each row of the word. */
 void dcme_word_leave(dcme_worker *worker, int64_t position) {
     const dcme_model *model = &worker->trainer->model;
     int64_t count = rows_at(worker, position);

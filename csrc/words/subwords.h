@@ -1,7 +1,7 @@
 /* Words whose vectors are means of several rows: their own row and the rows of their character
  * n-grams (Bojanowski et al. 2017). A word's vector is computed once, when it enters the window;
- * each target moves it; and its rows are updated once, when it leaves. Each row moves by the whole
- * sum, as in fastText, which adds a word's direction undivided to all of its rows. */
+ * each target updates it; and the rows of the word are updated once, when the word leaves the
+ * window. Each row moves by the whole sum of these updates, as in fastText. */
 #pragma once
 
 #include "common/arena.h"

@@ -20,7 +20,8 @@ typedef struct {
 
 typedef struct dcme_trainer dcme_trainer;
 
-/* Return the numbers in a table of `items` rows, which are padded to dcme_row_stride(items, dim).
+/* Return how many numbers a table of `items` rows has; rows are padded to dcme_row_stride(items,
+ * dim).
  */
 void dcme_table_initialize(real *table, int64_t items, int64_t dim, int64_t seed);
 

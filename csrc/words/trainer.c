@@ -14,7 +14,8 @@ void dcme_table_initialize(real *table, int64_t items, int64_t dim, int64_t seed
     }
 }
 
-/* Minimum rate with rates by count; its inverse is the maximum. */
+/* Minimum factor of the learning rate if rates depend on counts; the maximum factor is its
+ * inverse. */
 static const double LEAST_RATE = 0.25;
 
 /* Return the probability that a word with share f of the tokens is kept, sqrt(s / f) + s / f as in
@@ -35,7 +36,7 @@ static double kept_count(const dcme_trainer *t, int64_t word) {
     return (double)t->corpus.counts[word] * (t->keep ? t->keep[word] / 4294967295.0 : 1);
 }
 
-/* Return the count of the word that has the median remaining token. */
+/* Return the count of the word to which the median token belongs after subsampling. */
 static double median_count(const dcme_trainer *t) {
     double total = 0, below = 0;
     int64_t median = 0;
@@ -46,9 +47,9 @@ static double median_count(const dcme_trainer *t) {
     return (double)t->corpus.counts[median];
 }
 
-/* With a decaying rate, the best step size is proportional to one over the root of a row's number
- * of steps: with smaller steps the row does not converge, with larger ones it keeps the noise of
- * its last steps. */
+/* With a decaying rate, the best step size is inversely proportional to the square root of the
+ * number of steps of a row: with smaller steps the row does not converge, and with larger steps it
+ * keeps the noise of its last steps. */
 static void fill_factors_by_count(real *factors, const dcme_trainer *t) {
     double median = median_count(t), counts[DCME_RATE_BUCKETS] = {0},
            words[DCME_RATE_BUCKETS] = {0};
@@ -62,7 +63,7 @@ static void fill_factors_by_count(real *factors, const dcme_trainer *t) {
     }
 }
 
-/* Whether targets can be trained in blocks of the length in the options. */
+/* Whether targets can be trained in blocks whose length is given in the options. */
 static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *corpus) {
     int sliding = options->model == DCME_CBOW && options->window_mode != DCME_SHRINK;
     return options->block == 1 ||

@@ -1,4 +1,4 @@
-/* Each engine thread's memory, shard, and random-number streams. */
+/* The memory, the shard and the random-number streams of each engine thread. */
 #include "words/internal.h"
 
 /* A shard shorter than twice DCME_SHARD_MAX can hold any sentence; see shards.c. */

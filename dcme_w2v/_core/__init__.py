@@ -1,1 +1,1 @@
-"""Thin Cython bindings: they take structs, return arrays, and release the GIL in between."""
+"""Thin Cython bindings of the C core, which run it without the GIL."""

@@ -1,8 +1,8 @@
-"""Bindings that convert rows, words and numbers to the bytes of files and back.
+"""Bindings that convert rows, words and numbers to and from the bytes of files.
 
 Each function works on one block of memory and releases the GIL, so that several threads can handle
 blocks at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): for each kind of fault, the
-number of rows, the first such row, and where it starts in the block.
+number of rows with this fault, the first such row, and its offset in the block.
 """
 
 import os
@@ -16,13 +16,13 @@ FAULT_KINDS = DCME_FAULTS
 
 cdef dcme_fault *faults_of(int64_t[:, ::1] faults) except NULL:
     if faults.shape[0] != DCME_FAULTS or faults.shape[1] != 3:
-        raise ValueError("faults do not fit their kinds")
+        raise ValueError("the shape of `faults` does not fit: it must be (FAULT_KINDS, 3)")
     return <dcme_fault *>&faults[0, 0]
 
 
 def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
                const int64_t[::1] offsets, size_t first):
-    """Return rows first .. first + len(matrix) - 1 as bytes, with the numbers in `matrix`."""
+    """Return rows first .. first + len(matrix) - 1 as bytes; `matrix` has their numbers."""
     cdef int64_t count = matrix.shape[0], dim = matrix.shape[1], size
     check_starts(offsets[first : first + count + 1], count, text.shape[0])
     cdef int64_t number = sizeof(float) if binary else DCME_NUMBER_BYTES
@@ -35,7 +35,7 @@ def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
 
 
 def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, bint final):
-    """Return how many complete rows (at most `limit`) `data` starts with, and their size in bytes."""
+    """Return how many complete rows start `data` (at most `limit`), and their size in bytes."""
     cdef dcme_block block = dcme_block(chars(data), data.shape[0], dim)
     cdef int64_t end = 0, count
     with nogil:
@@ -48,7 +48,7 @@ def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, b
 
 def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, matrix,
               int64_t[:, ::1] faults, bint skip):
-    """Read the `count` rows of `data`; return the words' bytes and their offsets.
+    """Read the `count` rows in `data`; return the concatenated words and their offsets.
 
     The numbers are written to `matrix`, which has room for all rows. With `skip`, faulty rows are
     skipped; otherwise reading stops at the first one. If `matrix` is None, all rows are checked,
@@ -70,7 +70,7 @@ def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, 
 
 
 def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
-    """Read lines "word" or "word count"; return the words' bytes, offsets and counts.
+    """Read lines "word" or "word count"; return the concatenated words, offsets and counts.
 
     A missing count is -1.
     """
@@ -89,7 +89,7 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
 
 
 def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Record all faults of words except duplicates."""
+    """Record every fault of the words, except duplicates, in `faults`."""
     cdef int64_t count = offsets.shape[0] - 1
     cdef dcme_fault *found = faults_of(faults)
     check_starts(offsets, count, text.shape[0])
@@ -98,7 +98,7 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
 
 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Record the words that are equal to an earlier word."""
+    """Record in `faults` the words that are equal to an earlier word."""
     cdef int64_t count = offsets.shape[0] - 1
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
     cdef dcme_fault *found = faults_of(faults)
@@ -108,7 +108,7 @@ def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t
 
 
 def unpack_words(const uint8_t[::1] packed, int64_t count, int64_t length):
-    """Return the text and offsets of `count` words from the bytes that their packing made."""
+    """Unpack `count` words; return the concatenated words and their offsets."""
     if not 0 <= count <= packed.shape[0] or not 0 <= length <= count * packed.shape[0]:
         raise ValueError("count, length and the packed words do not fit together")
     cdef char[::1] text = np.empty(length, np.uint8)
@@ -121,7 +121,7 @@ def unpack_words(const uint8_t[::1] packed, int64_t count, int64_t length):
 
 
 def write_entries(const int32_t[::1] columns, const float[::1] values):
-    """Return " column:value" for each entry as bytes, with columns counted from 1."""
+    """Return the entries in the form " column:value" as bytes, with columns numbered from 1."""
     cdef int64_t n = columns.shape[0], length
     if values.shape[0] != n:
         raise ValueError("columns and values do not fit together")

@@ -1,4 +1,4 @@
-"""Declarations of the headers in csrc, and the checks that all bindings share."""
+"""Declarations for the headers in csrc, and checks that all bindings share."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -6,7 +6,7 @@ include "headers.pxi"
 
 
 cdef inline int check(dcme_status status, dcme_error *error) except -1 nogil:
-    """Return the status, or raise its exception; DCME_STOPPED and DCME_BAD_ENCODING have none."""
+    """Raise the exception for a failure; return DCME_OK, DCME_STOPPED or DCME_BAD_ENCODING."""
     if status == DCME_OK or status == DCME_STOPPED or status == DCME_BAD_ENCODING:
         return status
     with gil:
@@ -28,10 +28,10 @@ cdef inline int check_starts(const int64_t[::1] starts, int64_t count, int64_t e
     """Raise unless `starts` divides an array of `end` items into `count` contiguous rows."""
     cdef int64_t i
     if count < 0 or starts.shape[0] != count + 1 or starts[0] < 0 or starts[count] > end:
-        raise ValueError("rows and where they start do not fit together")
+        raise ValueError("the number of rows and their starts do not fit together")
     for i in range(count):
         if starts[i] > starts[i + 1]:
-            raise ValueError("starts do not ascend")
+            raise ValueError("the starts of rows do not ascend")
     return 0
 
 

@@ -10,7 +10,7 @@ _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _U32 = NDArray[np.uint32]
 
-KERNELS: list[str]  # that this machine supports, the fastest first
+KERNELS: list[str]  # those that this machine supports, fastest first
 
 def row_stride(rows: int, dim: int) -> int: ...
 def initialize(rows: _F32, dim: int, seed: int) -> None: ...

@@ -14,17 +14,17 @@ KERNELS = [name for name in ("neon", "avx512", "avx2", "scalar")
 
 
 cdef const dcme_kernels *kernels_of(str name) except NULL:
-    """Return the kernels with this name."""
+    """Return the kernels with this name, or raise ValueError."""
     cdef const dcme_kernels *found = dcme_kernels_choose(name.encode())
     if found == NULL:
-        raise ValueError("no kernels of that name fit this machine")
+        raise ValueError("there are no kernels of this name that fit this machine")
     return found
 
 
 cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
     """Return the data of a table that has at least this many rows of this width."""
     if rows.shape[0] < max(count, 1) or not 0 < rows.shape[1] == width:
-        raise ValueError("a table does not fit its rows or their width")
+        raise ValueError("the shape of a table does not fit the number or width of its rows")
     return &rows[0, 0]
 
 
@@ -32,7 +32,7 @@ cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
 
 
 class _Piece:
-    """A view of a run's memory as bytes, which keeps the run alive."""
+    """A view of a run's memory as bytes. It keeps the run alive."""
 
     def __init__(self, run, uintptr_t address, int64_t size):
         self.run = run
@@ -42,10 +42,10 @@ class _Piece:
 
 
 cdef class Run:
-    """Epochs, progress and state of a training run; see csrc/engine/engine.h."""
+    """The base class of training runs: epochs, progress and state; see csrc/engine/engine.h."""
 
     cdef dcme_engine *engine  # set by subclasses
-    cdef object lock  # protects the state, which an epoch changes without the GIL
+    cdef object lock  # protects the state, because epochs change it without the GIL
 
     def __cinit__(self):
         self.lock = threading.Lock()
@@ -56,7 +56,7 @@ cdef class Run:
         """Train one epoch, or the rest of it; return False if it was stopped."""
         cdef int status
         if not self.lock.acquire(blocking=False):
-            raise ValueError("an epoch of this run is under way in another thread")
+            raise ValueError("another thread is running an epoch of this run; wait until it ends")
         try:
             with nogil:
                 status = dcme_engine_epoch(self.engine, number)
@@ -71,18 +71,18 @@ cdef class Run:
         return progress
 
     def stop(self):
-        """Ask the threads to stop after their batch."""
+        """Ask the threads to stop after their current batch."""
         dcme_engine_stop(self.engine)
 
     def unfinished(self):
-        """Return the epoch that was stopped, or -1 if there is none."""
+        """Return the epoch that was stopped before its end, or -1 if there is none."""
         return dcme_engine_unfinished(self.engine)
 
     def state(self):
-        """Return the state on which the rest of the run depends, as pairs of a name and bytes.
+        """Return the state on which the rest of the run depends, as (name, bytes) pairs.
 
-        The bytes are views that keep the run open; read or write them only between epochs. The learned
-        tables are not included, because they belong to the caller.
+        The bytes are views, which keep the run open. Read or write them only between epochs. The
+        learned tables are not included, because they belong to the caller.
         """
         cdef dcme_state state = dcme_state(NULL, 0, 0)
         dcme_engine_state(self.engine, &state)
@@ -95,15 +95,15 @@ cdef class Run:
         ]
 
     def restored(self):
-        """Check the restored state, and update the progress from it."""
+        """Check a state that was restored, and update the progress accordingly."""
         with self.lock:
             dcme_engine_check_state(self.engine)
 
     def is_finite(self, int64_t start, int64_t end):
         """Return whether the rows start .. end - 1 of the tables are finite.
 
-        Rows are numbered through all tables: word vectors, then context vectors; or the weights by
-        feature.
+        Rows are numbered consecutively across the tables. In word training, the word vectors come
+        first, then the context vectors; in a classifier, the rows are the weights by feature.
         """
         cdef bint finite
         with nogil:
@@ -130,8 +130,8 @@ def initialize(float[:, ::1] rows, int64_t dim, int64_t seed):
 cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/words/train.h.
 
-    `subwords` has the n-grams of each word: where they start, and their numbers. Their rows follow
-    the words' rows in `input`.
+    `subwords` has two arrays: where the n-grams of each word start, and the numbers of the n-grams.
+    In `input`, the rows of n-grams follow the rows of words.
     """
 
     cdef dcme_trainer *trainer
@@ -149,7 +149,7 @@ cdef class Trainer(Run):
         cdef float *sides[2]
         cdef dcme_corpus corpus = dcme_corpus(&ids[0], ids.shape[0], &counts[0], words, NULL)
         if not ids.shape[0] or output.shape[0] != words or subwords is None and rows != words:
-            raise ValueError("ids, counts and tables do not fit together")
+            raise ValueError("the sizes of ids, counts and tables do not fit together")
         if subwords is not None:
             starts, ngrams = subwords
             check_starts(starts, words, ngrams.shape[0])
@@ -157,7 +157,7 @@ cdef class Trainer(Run):
             corpus.subwords = &self.subwords
         if wanted.word_order:
             if subwords is not None:
-                raise ValueError("word order and subwords do not fit together")
+                raise ValueError("word order does not fit with subwords; use only one of them")
             left, right = neighbors
             sides = [table(left, words, width), table(right, words, width)]
         self.kept = (ids, counts, input, output, subwords, neighbors)
@@ -174,7 +174,7 @@ cdef class Trainer(Run):
         return dcme_trainer_clusters(self.trainer)
 
     def center(self, int64_t k, float[::1] alpha):
-        """Write a cluster's center, a distribution over the words. Call it between epochs."""
+        """Write the center of a cluster, a distribution over the words. Call between epochs."""
         if not 0 <= k < self.clusters():
             raise IndexError(k)
         if alpha.shape[0] != self.kept[1].shape[0]:
@@ -187,7 +187,7 @@ cdef class Trainer(Run):
 
 
 cdef class SparseRows:
-    """A checked csr_matrix, in the form that the core reads."""
+    """A validated csr_matrix in the form that the core reads."""
 
     cdef dcme_sparse_rows core
     cdef int64_t width
@@ -210,12 +210,12 @@ cdef class SparseRows:
     cdef int check_range(self, int64_t begin, int64_t end, int64_t rows, int64_t width) except -1:
         """Raise unless these documents and their rows exist and the model has their features."""
         if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.width > width:
-            raise ValueError("documents out of range, or they and the model do not fit together")
+            raise ValueError("a document is out of range, or the documents do not fit the model")
         return 0
 
 
 cdef class Instances:
-    """The checked label of each document."""
+    """The validated labels and weights of documents."""
 
     cdef dcme_instances core
     cdef int64_t documents, classes
@@ -228,9 +228,9 @@ cdef class Instances:
         if sets is not None:
             check_starts(sets, count, labels.shape[0])
         elif labels.shape[0] != count:
-            raise ValueError("documents and labels do not fit together")
+            raise ValueError("the numbers of documents and labels do not fit together")
         if count == 0 or weights is not None and weights.shape[0] != count:
-            raise ValueError("documents and weights do not fit together")
+            raise ValueError("the numbers of documents and weights do not fit together")
         check_below(labels, classes)
         for i in range(count):
             if not 0 <= documents[i] < document_count:
@@ -241,7 +241,7 @@ cdef class Instances:
                 raise ValueError("an empty set of labels does not fit")
             for j in range(sets[i] + 1, sets[i + 1]):
                 if labels[j - 1] >= labels[j]:
-                    raise ValueError("the labels of a set do not ascend")
+                    raise ValueError("the labels of a document do not ascend")
         self.core = dcme_instances(&documents[0], &labels[0], count, NULL, NULL)
         if weights is not None:
             self.core.weights = &weights[0]
@@ -252,7 +252,7 @@ cdef class Instances:
 
 
 cdef class Columns:
-    """The documents of the instances by feature, for summing gradients."""
+    """The documents grouped by feature, for computing gradients."""
 
     cdef dcme_by_feature core
     cdef const int64_t *numbers
@@ -283,7 +283,7 @@ cdef class Columns:
 
 
 cdef class Linear:
-    """The weights by feature in padded rows; the last row has the biases."""
+    """The weights of a linear model: one padded row per feature, and a last row with the biases."""
 
     cdef dcme_linear core
     cdef object kept
@@ -297,7 +297,7 @@ cdef class Linear:
 
     def scores(self, SparseRows documents, int64_t begin, int64_t end, float[:, ::1] out,
                int32_t threads):
-        """Fill out[i] with the scores of document begin + i for all classes."""
+        """Write the scores of document begin + i for all classes to out[i]."""
         documents.check_range(begin, end, out.shape[0], self.core.features)
         if out.shape[1] != self.core.stride:
             raise ValueError("scores and weights do not fit together")
@@ -308,10 +308,11 @@ cdef class Linear:
     def gradient(self, SparseRows documents, Instances instances, Columns columns,
                  double[:, ::1] out, int32_t threads, float[:, ::1] targets=None,
                  float[:, ::1] posterior=None, bint latent=False):
-        """Fill `out` with the gradient of the loss, and return the loss, the sum of -log p.
+        """Write the gradient of the loss to `out`, and return the loss, which is the sum of -log p.
 
-        `targets` has a distribution over the classes for each label or, if `latent`,
-        log p(label | class); see csrc/classify/classify.h. `out` and `posterior` may be None.
+        For each label, `targets` has a distribution over the classes or, if `latent` is set,
+        log p(label | class) for each class; see csrc/classify/classify.h. `out` and `posterior` may
+        be None.
         """
         cdef double loss = 0
         cdef double *gradient = NULL
@@ -341,7 +342,7 @@ cdef class Linear:
 
 
 cdef class Learner(Run):
-    """Training of a linear classifier with one objective; see csrc/classify/classify.h."""
+    """A training run of a linear classifier with one objective; see csrc/classify/classify.h."""
 
     cdef dcme_classifier *classifier
     cdef object kept
@@ -362,7 +363,7 @@ cdef class Learner(Run):
 
 
 cdef class LabelTree:
-    """A checked label tree with sparse weights; see csrc/classify/label_tree.h."""
+    """A validated label tree with sparse weights; see csrc/classify/label_tree.h."""
 
     cdef dcme_label_tree core
     cdef object kept
@@ -378,12 +379,12 @@ cdef class LabelTree:
             count = children[n + 1] - children[n]
             widest = max(widest, count)
             if children[n] <= n or count < 1:
-                raise ValueError("nodes do not ascend")
+                raise ValueError("the children of the nodes do not ascend")
             for i in range(starts[rows[n]], starts[rows[n + 1]]):
                 if columns[i] >= count:
                     raise ValueError("a column is out of range")
         n = 1
-        while n < nodes:  # check the levels: the children of each level are the next level
+        while n < nodes:  # check that the children of each level form the next level
             if n <= level or children[level] != n:
                 raise ValueError("the levels of nodes do not follow one another")
             level, n = n, children[n]
@@ -396,7 +397,7 @@ cdef class LabelTree:
 
     def best(self, SparseRows documents, int64_t begin, int64_t end, int64_t beam,
              int32_t[:, ::1] best, float[:, ::1] scores):
-        """Fill rows with the positions of the most probable labels (-1: none) and their scores."""
+        """Write the positions of the most probable labels (-1: none) and their scores."""
         documents.check_range(begin, end, min(best.shape[0], scores.shape[0]),
                               self.core.bias_feature)
         if scores.shape[1] != best.shape[1] or best.shape[1] < 1 or beam < 1:
@@ -410,7 +411,7 @@ cdef class LabelTree:
 
 
 cdef class Composer:
-    """Words with their vectors, weights and posteriors; see csrc/documents/documents.h."""
+    """Words with their vectors, weights and topic posteriors; see csrc/documents/documents.h."""
 
     cdef dcme_composition words
     cdef object kept
@@ -435,7 +436,7 @@ cdef class Composer:
         return np.asarray(found)
 
     def rows(self, const int64_t[::1] starts, const uint32_t[::1] ids, float threshold):
-        """Return the documents' sparse rows: the start of each row, the columns and the values."""
+        """Return the documents as sparse rows: starts of rows, columns and values."""
         cdef dcme_documents documents = documents_of(starts, ids)
         cdef int64_t room = documents.count * self.words.topics * self.words.dim
         cdef int64_t[::1] begins = np.empty(documents.count + 1, np.int64)

@@ -1,4 +1,4 @@
-"""Bindings of csrc/text: bytes and arrays in, IDs and counts out, without the GIL.
+"""Bindings of csrc/text, which convert bytes to IDs and counts without the GIL.
 
 An object whose memory changes without the GIL has a lock, which every method that uses this memory
 holds.
@@ -18,7 +18,7 @@ NONE = DCME_NONE
 
 
 cdef int check_ids(const uint32_t[::1] ids, int64_t limit) except -1 nogil:
-    """Raise unless all IDs, with or without the sentence-end bit, are below a limit."""
+    """Raise ValueError unless all IDs are below a limit, ignoring the sentence-end bit."""
     cdef const uint32_t *numbers = &ids[0]
     cdef uint32_t largest = 0, last = DCME_SENTENCE_END
     cdef int64_t i, n = ids.shape[0]
@@ -61,7 +61,7 @@ cdef class Table:
                                     offsets[i + 1] - offsets[i], counts[i], &number)
 
     def find(self, list words not None):
-        """Return the ids of those of the words, which are bytes, that are in the table."""
+        """Return the IDs of the given words (bytes), without words that are not in the table."""
         cdef list found = []
         cdef int64_t number
         cdef bytes word
@@ -73,12 +73,12 @@ cdef class Table:
         return found
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
-        """Count the words of a block; return tokens, newlines, newline first, and bad offset or -1."""
+        """Count the words of a block; return tokens, newlines, newline first, bad offset or -1."""
         cdef dcme_encoded block
         cdef uint32_t *to = NULL
         if ids is not None:
             if 2 * ids.shape[0] < text.shape[0]:
-                raise ValueError("ids has no room for the words of the block: it does not fit")
+                raise ValueError("the array `ids` is too small: it does not fit the block")
             to = &ids[0]
         with self.lock, nogil:
             dcme_encode(self.vocabulary, chars(text), text.shape[0], <dcme_refusal>refuse, to, &block)
@@ -86,7 +86,7 @@ cdef class Table:
 
     def count_grams(self, const uint8_t[::1] text, const int64_t[::1] offsets, int64_t lead,
                     int64_t everywhere, int64_t longest):
-        """Count the words and n-grams of texts that are in the table; return rows and entries."""
+        """Count the words and n-grams of texts that are in the table; return sparse rows."""
         cdef int64_t i, most = 0, n = offsets.shape[0] - 1
         cdef dcme_gram_lengths lengths = dcme_gram_lengths(lead, everywhere, longest)
         check_starts(offsets, n, text.shape[0])
@@ -102,22 +102,22 @@ cdef class Table:
         return np.asarray(starts), np.array(columns[:most]), np.array(counts[:most])
 
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
-        """Add some words of another table and map their IDs; return tokens replaced and skipped."""
+        """Add words from another table and map their IDs; return tokens replaced and skipped."""
         cdef dcme_repairs repairs = dcme_repairs(0, 0)
         cdef Table one, two
         if other is self:
-            raise ValueError("a table and itself do not fit together")
-        one, two = sorted((self, other), key=id)  # in a fixed order, so that no two threads wait for each other
+            raise ValueError("a table does not fit together with itself; give another table")
+        one, two = sorted((self, other), key=id)  # the fixed order prevents a deadlock
         with one.lock, two.lock:
             if not 0 <= first <= last <= min(len(other), map.shape[0]):
-                raise ValueError("first, last and map do not fit the table")
+                raise ValueError("first, last and map do not fit the other table")
             with nogil:
                 dcme_vocabulary_merge(self.vocabulary, other.vocabulary, first, last,
                                       <dcme_encoding_errors>errors, &map[0], &repairs)
         return repairs.replaced, repairs.skipped
 
     def bytes(self, int64_t extra):
-        """Return the peak memory of the table while this many words are added."""
+        """Return the peak memory of the table in bytes while this many words are added."""
         with self.lock:
             return dcme_vocabulary_bytes(self.vocabulary, extra)
 
@@ -131,7 +131,7 @@ cdef class Table:
             return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
 
     def words(self, const int64_t[::1] order):
-        """Return the concatenated words with the IDs in `order`, and where each word starts."""
+        """Concatenate the words with the IDs in `order`; return the text and each start."""
         cdef int64_t i, n = order.shape[0]
         cdef int64_t[::1] offsets = np.empty(n + 1, np.int64)
         cdef char[::1] text
@@ -146,10 +146,10 @@ cdef class Table:
 
     def ngrams(self, const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
                int longest, bint learns):
-        """Return the ids of the character n-grams of words, each of which is " <word>".
+        """Return the IDs of the character n-grams of words, each given as " <word>".
 
-        Those of word i are at starts[i] .. starts[i + 1] - 1 of the second array. Unless `learns`,
-        n-grams that the table does not have are left out.
+        The IDs for word i are at starts[i] .. starts[i + 1] - 1 of the second array. Unless
+        `learns` is set, n-grams that are not in the table are omitted.
         """
         cdef dcme_ngrams ngrams = dcme_ngrams(shortest, longest, 1)
         cdef int64_t n = offsets.shape[0] - 1, i, count = 0
@@ -158,7 +158,7 @@ cdef class Table:
         cdef uint8_t[::1] scratch = np.array(text)
         check_starts(offsets, n, text.shape[0])
         if not 1 <= shortest <= longest:
-            raise ValueError("the shortest and the longest n-gram do not fit together")
+            raise ValueError("the shortest and longest n-gram lengths do not fit together")
         ids = np.empty((offsets[n] - offsets[0]) * (longest - shortest + 1) + 1, np.int32)
         with self.lock, nogil:
             for i in range(n):
@@ -169,7 +169,7 @@ cdef class Table:
 
 
 cdef class Renumbering:
-    """Replaces provisional IDs by final ones, block by block; see csrc/text/text.h."""
+    """Replaces provisional IDs by final IDs, block by block; see csrc/text/text.h."""
 
     cdef dcme_renumbering state
     cdef object lock
@@ -180,15 +180,15 @@ cdef class Renumbering:
 
     @property
     def lines(self):
-        """Number of lines that had a token, kept or not."""
+        """Number of lines with at least one token, kept or dropped."""
         return self.state.lines
 
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
-        """Continue with a block whose IDs are in the map; return how many were written to `to`."""
+        """Renumber the next block of IDs, all in the map; return how many were written."""
         cdef int64_t written = 0
         if to.shape[0] <= ids.shape[0]:
-            raise ValueError("to has no room for the ids and the one before: it does not fit")
+            raise ValueError("the array `to` is too small: it does not fit the IDs")
         with self.lock, nogil:
             check_ids(ids, map.shape[0])
             written = dcme_renumber(&self.state, &to[0], &ids[0], ids.shape[0], &map[0], newline)
@@ -196,7 +196,7 @@ cdef class Renumbering:
 
 
 cdef class Pairs:
-    """Pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h."""
+    """A table of pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h."""
 
     cdef dcme_pairs *pairs
     cdef object lock
@@ -210,7 +210,7 @@ cdef class Pairs:
 
     @property
     def bits(self):
-        """Number of low hash bits that all pairs of this table share."""
+        """Number of low hash bits that all pairs in this table share."""
         return dcme_pairs_bits(self.pairs)
 
     def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
@@ -233,10 +233,10 @@ cdef class Pairs:
 
     def add(self, const uint32_t[::1] left, const uint32_t[::1] right, const uint32_t[::1] runs,
             const uint32_t[::1] joined):
-        """Add pairs, with the IDs of the words that they become."""
+        """Add pairs, each with the ID of the word into which it will be joined."""
         cdef int64_t i
         if not left.shape[0] == right.shape[0] == runs.shape[0] == joined.shape[0]:
-            raise ValueError("the sides of pairs do not fit together")
+            raise ValueError("the arrays of pairs differ in length: they do not fit together")
         with self.lock:
             for i in range(left.shape[0]):
                 dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i])
@@ -264,7 +264,7 @@ def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1
 
 
 def release_freed():
-    """Return freed memory to the system."""
+    """Return freed memory to the operating system."""
     dcme_release_freed()
 
 
@@ -305,16 +305,16 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
 
 
 cdef dcme_character_table characters(arrays) except *:
-    """Return a table of characters after checking that it contains its pages."""
+    """Return a character table after checking that all of its pages exist."""
     cdef const uint16_t[::1] pages = arrays[0]
     cdef const int32_t[::1] values = arrays[1]
     if pages.shape[0] != DCME_PAGES or np.max(pages) >= values.shape[0] // DCME_PAGE:
-        raise ValueError("pages and values do not fit together")
+        raise ValueError("the pages and values of a character table do not fit together")
     return dcme_character_table(&pages[0], &values[0])
 
 
 cdef class Tokenizer:
-    """A tokenizer; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
+    """A tokenizer of raw text; `tables` is `dcme_w2v.text.unicode_tables.Tables`."""
 
     cdef dcme_tokenizer *tokenizer
     cdef object tables  # keeps the arrays alive
@@ -334,7 +334,7 @@ cdef class Tokenizer:
         dcme_tokenizer_close(self.tokenizer)
 
     def tokenize(self, const uint8_t[::1] text):
-        """Return tokens with a space before each, the line feeds, and the first bad byte or -1."""
+        """Return tokens and line feeds as bytes, and the offset of the first bad byte (or -1)."""
         cdef const char *out = NULL
         cdef int64_t length, bad
         with self.lock:

@@ -46,7 +46,7 @@ FAULTS = [
     Fault("the learning rate does not fall", "csrc/engine", "s->lr * (1 - done /", "s->lr * (1 - 0 * done /", "objectives"),
     Fault("subsampling: no second term", "csrc/words/trainer.c", "sqrt(ratio) + ratio;", "sqrt(ratio);", "objectives"),
     Fault("shards: ids are not checked", "csrc/words", "return largest < corpus->items;", "return largest <= corpus->items;", "trainer c/memory"),
-    Fault("n-grams: the shortest is one longer", "csrc/text", "n < ngrams->shortest ||", "n <= ngrams->shortest ||", "subwords"),
+    Fault("n-grams: the shortest is one longer", "csrc/text", "n < ngrams->shortest || (n == 1 && (i == 0", "n <= ngrams->shortest || (n == 1 && (i == 0", "subwords"),
     # ---- the core: text
     Fault("UTF-8: surrogates are valid", "csrc/text", "lead == 0xed ? 0x9f", "lead == 0xed ? 0xbf", "encode c/text"),
     Fault("UTF-8: overlong sequences are valid", "csrc/text", "lead == 0xe0 ? 0xa0", "lead == 0xe0 ? 0x80", "encode c/text"),
