@@ -262,7 +262,10 @@ class _Models:
         _resolved(self._job, options, self.corpus, self._remote)
         reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
-            warn(f"{self.corpus.none:,} documents have no label, which requires --loss=hinge")
+            warn(
+                f"{self.corpus.none:,} documents have none of the labels, "
+                "which this loss cannot use; give --loss hinge"
+            )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
         """Return the chosen feature options; the given ones if the input is not text."""

@@ -323,8 +323,7 @@ class ConvertOptions(Checked):
     unit: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "a folder for sentence-transformers and model2vec (requires word counts), or tsv: "
-        "numbers and X.metadata.tsv for the Embedding Projector",
+        "export to a folder (sentence-transformers, model2vec), or for Embedding Projector (tsv)",
         choices=("sentence-transformers", "model2vec", "tsv"),
         unless=("format", "no_header"),
     )

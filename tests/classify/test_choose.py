@@ -247,7 +247,7 @@ OPTIONS = {
 def test_an_option_changes_no_other_without_a_line(cli, name):
     """The rate, the epochs and the penalty keep the loss; what else an option changes is told."""
     declared = {one.name for cls in (ClassifyOptions, FeatureOptions) for one in options_in(cls)}
-    assert declared == OPTIONS.keys() | {*INNER, "by"}
+    assert declared == OPTIONS.keys() | {*INNER, "by", "preset"}
     Path("d.tsv").write_text(text_of(labelled(count=60, classes=3)))
 
     def settings(flags):
@@ -265,6 +265,7 @@ def test_an_option_changes_no_other_without_a_line(cli, name):
         (line,) = [one for one in cli.err.splitlines() if one.startswith("training: ")]
         unused = {"clusters"} if after["objective"] != "dcme" else set()
         unused |= {"lr"} if after["solver"] == "lbfgs" else set()
+        unused |= {"solver"} if after["objective"] == "tree" else set()
         for one in changed - unused - {"min_lr", "batch"}:
             assert f"{flags_of({one: after[one]})} " in line.replace(",", " "), one
 

@@ -139,7 +139,7 @@ ERRORS = [
      "--rounds 3: must be a multiple of --epochs"),
     ("train c.txt --cluster local:0 --holdout 0.1 -o new.bin", "is not supported with --cluster"),
     ("latent fit d.txt --choose 2,500 --holdout 0.2 --quiet -o new.npz", "give fewer"),
-    ("classify train d.txt --tune 0 -o new.npz", "--tune 0.0: must be more than 0"),
+    ("classify train d.txt --tune nan -o new.npz", "--tune nan: must be a finite number"),
     ("scdv fit d.txt --vectors v.txt --tolerance inf -o new.npz", "a finite number"),
     ("plot i.safetensors --labels c.txt -o new.png", "is not an option for word vectors"),
     ("plot r.npz --labels c.txt -o new.png", "has more lines than 20 rows"),

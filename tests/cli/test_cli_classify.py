@@ -71,7 +71,7 @@ def test_measures_of_each_class_equal_those_of_scikit_learn(model, cli, several)
     printed = cli.rows("classify test m t.tsv --per-class")
     assert printed[-2][:2] == ["animals", f"{found[0]['precision']:.4f}"]
     if several:
-        assert "one label a document" in cli.error("classify test m t.tsv --confusion c")
+        assert "one label per document" in cli.error("classify test m t.tsv --confusion c")
         return
     cli("classify test m t.tsv --confusion c")
     counts = [line.split("\t") for line in Path("c").read_text().splitlines()]

@@ -59,6 +59,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:1 of 24 texts are empty")
 @pytest.mark.parametrize("name", TAKE_TEXTS)
 @pytest.mark.parametrize("empty", EMPTY, ids=repr)
 def test_empty_texts_are_documents_without_tokens(fitted, name, empty):

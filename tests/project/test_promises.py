@@ -98,6 +98,7 @@ SAVED = {
 
 
 @pytest.mark.bits
+@pytest.mark.filterwarnings("ignore:6 of 80 texts are empty")
 @pytest.mark.parametrize("kind", SAVED)
 def test_arrays_are_saved_as_they_lie_in_memory(kind, monkeypatch):
     """A product has other bits in another layout, and what is read from a file is in C order."""
