@@ -32,7 +32,7 @@ class TokenizerOptions(Checked):
     tokenize: str = option(
         "whitespace",
         "split at whitespace, or extract lowercase runs of letters, marks and digits (words) "
-        "(default: as for VECTORS if they are read, otherwise whitespace)",
+        "(default: as recorded in VECTORS, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
@@ -62,7 +62,7 @@ class TokenizerOptions(Checked):
 
 _TEXT_COLUMN: dict[str, Any] = {
     "default": None,
-    "help": "columns to read from Parquet, Arrow, JSON or CSV, separated by commas (a.b: field b)",
+    "help": "text columns in Parquet, Arrow, JSON or CSV, separated by commas (a.b: nested field)",
     "metavar": "NAME",
     "group": "Input",
 }
@@ -92,7 +92,7 @@ class ColumnOptions(Checked):
     )
     keep: str | None = option(
         None,
-        "input columns, separated by commas, that are copied to the output before the labels",
+        "comma-separated input columns to copy to the output, before the labels",
         metavar="NAME",
         needs=("text_column",),
         strict=True,

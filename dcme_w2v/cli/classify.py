@@ -39,19 +39,19 @@ INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels with at least this probability, perhaps none",
+    "print only labels with at least this probability; may leave none",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "labels of .npz or .mtx rows: one line per row, joined by |",
+    "file of labels for .npz or .mtx rows: one line per row, joined by |",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "number of labels per document; 0: all above the threshold of a multi-label model",
+    "number of labels per document; 0: all labels above a multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -78,14 +78,14 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of a label's documents, such as spam=3; repeatable; balanced: equal total weight per "
-    "label",
+    "weight of one label's documents, such as spam=3 (repeatable); balanced: equal totals for "
+    "all labels",
     multiple=True,
     group="Objective",
 )
 @flag(
     "--init MODEL",
-    "continue this model: DOCS are new documents, and may have new labels and words",
+    "continue training this model on DOCS, which may contain new labels and words",
     path=READS,
 )
 @labels_option

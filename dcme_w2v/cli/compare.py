@@ -20,13 +20,15 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "vectors of the second text; several files are several seeds of it",
+    "vectors trained on the second text; several files are several random seeds",
     name="others",
     multiple=True,
     path=READS,
 )
-@flag("-k N", "number of words", name="topn", default=20, low=1)
-@flag("--min-count N", "omit words that occur less often in either text", default=100, low=1)
+@flag("-k N", "number of words to print", name="topn", default=20, low=1)
+@flag(
+    "--min-count N", "omit words that occur fewer than N times in either text", default=100, low=1
+)
 @json_option
 def compare(
     vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
@@ -44,7 +46,7 @@ def compare(
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"{len(vectors)} files; give two, or the second text's files after --with"
+                f"{len(vectors)} files; give two, or put the second text's files after --with"
             )
         vectors, others = vectors[:1], vectors[1:]
     found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)
@@ -58,4 +60,6 @@ def compare(
         near = (" ".join(word for word, _ in given) for given in (one.before, one.after))
         click.echo("\t".join([one.word, f"{one.change:.4f}", noise, *near]))
     if not found:
-        click.echo("no word differs more between the texts than between seeds", err=True)
+        click.echo(
+            "no word differs more between the two texts than between seeds of one text", err=True
+        )

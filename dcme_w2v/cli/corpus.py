@@ -26,10 +26,10 @@ from .streams import print_json
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
 @arguments("<corpus...")
-@output_option("FILE", "write the counts to this file; - is stdout", TEXT)
+@output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
 @flag(
     "--merge",
-    "merge the counts of CORPUS, which are files that this command wrote",
+    "add up counts: CORPUS are files that this command wrote",
     name="merging",
     group="Input",
 )
@@ -70,7 +70,7 @@ def vocab(
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
 @arguments("<[corpus]...")
-@output_option("FILE", "write the text here; - is stdout", TEXT)
+@output_option("FILE", "write the text with joined phrases to this file (-: standard output)", TEXT)
 @options_of(PhraseOptions)
 @flag("--save-table FILE", "write the table of phrases to this file", path=TEXT, group="Output")
 @flag("--read-table FILE", "join only the phrases in this table", path=READS, group="Input")

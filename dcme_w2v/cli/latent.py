@@ -48,7 +48,7 @@ def latent() -> None:
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
-    "hold out this share of the labeled documents, or use this file; report held-out measures",
+    "measure on held-out documents: this share of the labeled ones, or this file",
     path=READS,
     group="Input",
 )
@@ -78,7 +78,11 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
 @arguments("<model")
 @flag("-k N", "number of words, labels and documents per class", name="count", default=10, low=1)
-@flag("--documents DOCS", "also show the most typical documents of DOCS", path=READS)
+@flag(
+    "--documents DOCS",
+    "also show which documents in DOCS are most typical of each class",
+    path=READS,
+)
 @threads_option
 @json_option
 @reads_documents("documents")

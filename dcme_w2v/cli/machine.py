@@ -95,7 +95,9 @@ def paragraphs_with_labels() -> dict[str, str]:
             for line in _paragraphs(text):
                 labels.setdefault(line, label)
     if not labels:
-        raise CorpusError(f"{folders()[0]}: has no documentation; give CORPUS")
+        raise CorpusError(
+            f"{folders()[0]}: contains no documentation to train on; give a text file as CORPUS"
+        )
     return labels
 
 

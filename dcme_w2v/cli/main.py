@@ -120,7 +120,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         try:  # shell completion exits here
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
-            said = "COMP_WORDS and COMP_CWORD are not set as a shell sets them"
+            said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
             raise UsageError(said) from None
         with program.make_context("dcme-w2v", [*arguments], obj=prepare) as context:
             program.invoke(context)

@@ -47,7 +47,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
         questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # for example, from an empty shell variable
             raise UsageError(
-                "the words are empty; give a word, or no argument to read standard input"
+                "all words are empty; give a word, or omit the argument to read standard input"
             )
         out, err = [], []
         for found in solve(questions):

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     multiple=True,
 )
 @flag("-k N", "number of documents per query", default=10, low=1)
-@flag("--duplicates", "print pairs of documents that are nearly equal instead")
+@flag("--duplicates", "print pairs of nearly identical documents instead")
 @flag(
     "--threshold X",
-    "the least similarity of these pairs, 0 to 1  [default: 0.55]",
+    "minimum similarity of the pairs, from 0 to 1  [default: 0.55]",
     type=click.FloatRange(0, 1, min_open=True),
 )
 @flag("--vectors VECTORS", "word vectors whose cosines are added to the scores", path=READS)
-@output_option("MODEL", "write the index to this file, which later takes the place of DOCS",
+@output_option("MODEL", "write the index to this file, which can later replace DOCS",
                required=False)  # fmt: skip
 @options_of(SearchOptions)
 @options_of(VocabularyOptions, only=["encoding_errors"])
@@ -80,9 +80,9 @@ def search(
     --query, queries are read from standard input, one per line, and answered as they arrive.
     """
     if threshold is not None and not duplicates:
-        raise UsageError("--threshold: is for --duplicates; give both")
+        raise UsageError("--threshold: has no effect without --duplicates; give both, or neither")
     if duplicates and queries:
-        raise UsageError("--duplicates: compares documents with each other; omit --query")
+        raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError("DOCS is standard input; give --query")
@@ -99,8 +99,8 @@ def search(
             asked += len(texts)
         if answered < asked:
             warn(
-                f"{asked - answered} of {asked} queries have no answer: no document has one of "
-                "their words"
+                f"{asked - answered} of {asked} queries have no results: no document contains any "
+                "of their words"
             )
         if asked and not answered:
             raise click.exceptions.Exit(1)
@@ -124,7 +124,7 @@ def _loaded(
     if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
         if vectors or options != SearchOptions():
             raise UsageError(
-                f"{docs[0]}: is an index with its own options; omit --vectors and ranking options"
+                f"{docs[0]}: is an index with fixed options; omit --vectors and ranking options"
             )
         return Search.load(docs[0])
     names: list[str] = []
@@ -137,7 +137,9 @@ def _loaded(
 
     found = Search.of(options, vectors).fit(texts(), names)
     if not len(found):
-        raise UsageError(f"{', '.join(map(str, docs[:3]))}: no documents; give files with text")
+        raise UsageError(
+            f"{', '.join(map(str, docs[:3]))}: no documents were found; give files with text"
+        )
     if not quiet:
         click.echo(f"{len(found):,} documents", err=True)
     return found

@@ -75,8 +75,8 @@ def convert(source: str, target: str, **values: Any) -> None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
         raise UsageError(
-            f"--to={FOLDER}: the vectors are pooled unchanged; omit --format, --unit, "
-            "--postprocess and --invalid"
+            f"--to={FOLDER}: pooling does not support changes to the vectors; omit --format, "
+            "--unit, --postprocess and --invalid"
         )
     else:
         numbers = options.quantize or "float32"
@@ -90,7 +90,7 @@ def convert(source: str, target: str, **values: Any) -> None:
         if "tokenize" not in wanted and (saved.manifest or {})["tokenizer"] is None:
             note = "the tokenizer splits text only at whitespace; use --tokenize words for raw text"
             click.echo(f"{target}: {note}", err=True)
-    click.echo(f"{len(saved)} vectors of {saved.dim} written to {target}", err=True)
+    click.echo(f"{len(saved)} vectors of {saved.dim} dimensions written to {target}", err=True)
 
 
 @command(example="dcme-w2v check vectors.bin")
@@ -142,7 +142,7 @@ def info(file: str, as_json: bool) -> None:
 )
 @arguments("<vectors")
 @flag("--classes N", "number of classes", low=1, required=True)
-@output_option("FILE", "write the classes here; - is stdout", TEXT)
+@output_option("FILE", "write the classes to this file (-: standard output)", TEXT)
 @flag("--limit N", "use only the first N words", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
@@ -169,7 +169,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
 @arguments("<files...")
-@output_option("PNG", "write the plot to this file (.png, .pdf or .svg); - is stdout")
+@output_option("PNG", "write the plot to this file: .png, .pdf or .svg (-: standard output)")
 @flag(
     "--field NAME",
     "log field to draw, such as lr; may be given several times (default: losses and "
@@ -202,7 +202,7 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     "dcme-w2v explore before.safetensors after.safetensors --output page.html",
 )
 @arguments("<vectors...")
-@output_option("HTML", "write the page to this file; - is stdout")
+@output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
     "labels for coloring, one line per row, with columns separated by tabs",

@@ -39,7 +39,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: needs packages ({error}); pip install distributed cryptography"
+            f"--cluster={address}: package missing ({error}); pip install distributed cryptography"
         ) from error
     with opened(address, where, reporter) as executor:
         yield executor
@@ -63,6 +63,6 @@ def parsed(address: str) -> int | str:
     if re.fullmatch(r"(tcp|tls)://[^\s/]+:[0-9]{1,5}", scheduler):
         return scheduler
     raise UsageError(
-        f"--cluster={address}: give local:N with N from 0 to {WORKERS_MAX}, tcp://HOST:PORT, "
-        "tls://HOST:PORT, or a file that a Dask scheduler has written"
+        f"--cluster={address}: is not a cluster address; give local:N with N from 0 to "
+        f"{WORKERS_MAX}, tcp://HOST:PORT, tls://HOST:PORT, or a Dask scheduler's file"
     )

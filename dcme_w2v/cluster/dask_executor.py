@@ -195,8 +195,8 @@ def _error(error: BaseException) -> BaseException:
     if isinstance(error, KilledWorker):
         key: Any = error.task
         return ClusterError(
-            f"{key[1] or key[0]} ended {error.allowed_failures + 1} workers, most likely out of "
-            "memory: give more --shards"
+            f"{key[1] or key[0]} made {error.allowed_failures + 1} workers stop, most likely for "
+            "lack of memory; give more --shards"
         )
     if isinstance(error, DcmeError):
         return error
@@ -239,7 +239,10 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
             one.disabled = True
         try:
             if isinstance(where, int):
-                least, advice = where, 'a script has to train under if __name__ == "__main__"'
+                least, advice = (
+                    where,
+                    'a script must start training under if __name__ == "__main__"',
+                )
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():

@@ -182,7 +182,7 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
         own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
         if not own.labels:
             raise UsageError(
-                f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; give fewer"
+                f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; lower it"
             )
         matrix, weights = own.matrix, own.weights
         if weights is None:

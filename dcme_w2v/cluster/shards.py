@@ -86,7 +86,10 @@ class Shard:
             if not Path(span.path).exists():
                 raise NoSuchFileError(f"{span.path}: there is no such file: {remedy}")
             if (here := stored_size(span.path)) != size:
-                raise CorpusError(f"{span.path}: has {here} bytes here and {size} there: {remedy}")
+                raise CorpusError(
+                    f"{span.path}: has {here} bytes on this worker, but {size} where the "
+                    f"program runs: {remedy}"
+                )
         return Corpus(self.spans)
 
 

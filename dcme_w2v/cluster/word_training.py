@@ -397,7 +397,9 @@ def _checked(job: TrainJob) -> TrainJob:
     check_files(job.cluster, job.corpus)
     check_mixed(job)
     if job.text is not None:
-        raise UsageError(f"--cluster={job.cluster}: workers read the corpus from files")
+        raise UsageError(
+            f"--cluster={job.cluster}: sentences in memory are not supported; give files"
+        )
     if job.init_vocab != "new":
         raise UsageError(
             f"--init-vocab={job.init_vocab}: is not supported with --cluster; remove it"

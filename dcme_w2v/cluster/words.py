@@ -235,8 +235,8 @@ def warning_of(shards: int, rounds: int) -> str | None:
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
-        f"warning: {shards} shards have --rounds={rounds}; vectors are worse with fewer than "
-        f"{ROUNDS}: give more"
+        f"warning: --rounds={rounds} is low for {shards} shards; vectors are worse with fewer than "
+        f"{ROUNDS} rounds: give more"
     )
 
 

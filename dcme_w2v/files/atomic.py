@@ -421,7 +421,8 @@ def check_suffix(path: PathLike) -> None:
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(
-            f"{os.fspath(path)}: pip install zstandard to write it, or name a .gz file"
+            f"{os.fspath(path)}: cannot be written without the package zstandard; pip install "
+            "zstandard, or name a .gz file"
         )
 
 

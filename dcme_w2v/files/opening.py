@@ -330,7 +330,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
         if largest is not None and found.st_size > largest:
             raise FormatError(
                 f"{os.fspath(path)}: has {found.st_size:,} bytes, the maximum is {largest:,}; "
-                "replace it"
+                "give a smaller file"
             )
         return os.fdopen(number, "rb")
     except BaseException:
@@ -408,7 +408,11 @@ def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int
     while line := reader.readline(LINE_BYTES + 1):
         number += 1
         if len(line) > LINE_BYTES:
-            hint = "it has NUL bytes and looks binary" if b"\0" in line else "give shorter ones"
+            hint = (
+                "it has NUL bytes and looks binary; give a text file"
+                if b"\0" in line
+                else "split it into shorter lines"
+            )
             raise CorpusError(f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}")
         yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
 

@@ -35,7 +35,9 @@ def local(path: str) -> str:
 
     host, slash, rest = path.removeprefix(_FILE).partition("/")
     if host not in ("", "localhost") or not rest:
-        raise UsageError(f"{path}: names no file of this machine; give file:///PATH, or the path")
+        raise UsageError(
+            f"{path}: is not a file on this machine; give file:///PATH, or only the path"
+        )
     return url2pathname(slash + rest)
 
 
@@ -46,7 +48,9 @@ def listed(files: Any) -> list[Any]:
     """
     given = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(given, list | tuple):
-        raise UsageError(f"files: must be paths, not {type(files).__name__}; save it to a file")
+        raise UsageError(
+            f"files: must be paths, not {type(files).__name__}; save the data to a file"
+        )
     return [_known(path) for path in given]
 
 

@@ -119,7 +119,7 @@ class Model:
             wanted = ", ".join("any" if length is None else str(length) for length in shape)
             raise self.fault(
                 name,
-                f"is {found.dtype} of shape {found.shape}, must be {dtype} of shape ({wanted})",
+                f"is {found.dtype} of shape {found.shape}, but must be {dtype} of shape ({wanted})",
             )
         if finite and not all_finite(found):
             raise self.fault(name, "has a number that is NaN or infinite")
@@ -399,11 +399,13 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         metadata, arrays = read_tensors(path)
     except FileNotFoundError:
-        raise fault(path, "there is no such file", "give a model") from None
+        raise fault(path, "there is no such file", "give a model file") from None
     record = _parsed(path, metadata.get(_RECORD, "{}"), "its record")
     if type(record.get("kind")) is not str:
         raise fault(
-            path, "was not written by this program", "give one, or the folder of a static model"
+            path,
+            "was not written by this program",
+            "give a file that was, or a static model's folder",
         )
     return record, arrays
 
@@ -466,7 +468,9 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
     except (KeyError, TypeError, ValueError):
         raise fault(path, f"the entry of {shown(name)} is not valid") from None
     if kind not in _DTYPES:
-        raise fault(path, f"{shown(name)} has numbers of type {shown(kind)}", "convert them to F32")
+        raise fault(
+            path, f"{shown(name)} has the unsupported type {shown(kind)}", "convert it to F32"
+        )
     return begin, end, name, _DTYPES[kind], shape
 
 
@@ -541,5 +545,5 @@ def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
     if dtype.hasobject:
         raise ValueError("it contains Python objects, which cannot be read safely")
     if min(shape, default=0) < 0:
-        raise ValueError(f"it has the shape {shape}")
+        raise ValueError(f"its shape {shape} has a negative length")
     return dtype, shape, "F" if fortran else "C"

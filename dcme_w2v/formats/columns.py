@@ -177,7 +177,7 @@ def check_no_table(path: str, head: bytes) -> None:
     if b"\r" in head.rstrip() and kind is None:
         warn(
             f"{path}: has carriage returns within its first line, which are read as spaces; if "
-            "they end lines, make them line feeds (tr '\\r' '\\n')"
+            "they end lines, convert them to line feeds (tr '\\r' '\\n')"
         )
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
@@ -215,7 +215,9 @@ def read_rows(
         A column is missing or not text, a row cannot be read, or a package is not installed.
     """
     if not table.text:
-        raise UsageError(f"{table}: the Table has no text column; give it as the second argument")
+        raise UsageError(
+            f"{table}: no text column is named; name it in the second argument of Table"
+        )
     if table.rows is not None:
         yield from enumerate(rows_of_dicts(table, table.rows), 1)
         return
@@ -254,7 +256,9 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
     for number, item in enumerate(items, 1):
         try:
             if not isinstance(item, Mapping):
-                raise ValueError(f"--text-column is for files and dicts, not {type(item).__name__}")
+                raise ValueError(
+                    f"--text-column requires files or dicts, not {type(item).__name__}"
+                )
             if number == 1:
                 _check_columns(table, item, _missing(item, table.names))
             row = _row(table, [_field(item, name) for name in table.names])
@@ -415,7 +419,9 @@ def _with_partition(
         return
     left = tuple(dict.fromkeys(name for name in table.names if name not in fixed))
     if not left:
-        raise CorpusError(f"{table}: has only columns that the folders' names give; name another")
+        raise CorpusError(
+            f"{table}: all of these columns come from folder names; name a column in the files"
+        )
     for values in _records(replace(table, text=left, label=(), keep=()), file, False):
         found = {**dict(zip(left, values, strict=True)), **fixed}
         yield [found[name] for name in table.names]
@@ -686,7 +692,7 @@ def _rows_before(table: Table) -> int:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata
     if table.group >= about.num_row_groups:
-        raise ValueError(f"there are only {about.num_row_groups} row groups; give a lower group")
+        raise ValueError(f"there are only {about.num_row_groups} row groups; give a lower number")
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 

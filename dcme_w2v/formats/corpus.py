@@ -67,7 +67,9 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     paths: list[Source] = []
     for item in as_paths(corpus):
         if not (isinstance(item, str) or hasattr(item, "__fspath__")):
-            raise UsageError(f"files: must be paths, not {type(item).__name__}; save it to a file")
+            raise UsageError(
+                f"files: must be paths, not {type(item).__name__}; save the data to a file"
+            )
         name = os.fspath(item)
         is_in_memory = isinstance(item, Table) and item.rows is not None
         if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():

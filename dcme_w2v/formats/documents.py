@@ -141,9 +141,9 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
         return []
     problem = ""
     if True in have_labels:
-        problem = "some files have labels in their lines, and others none"
+        problem = "only some of the files have labels in their lines"
     elif loose := [path for parts, path in files if len(parts) == 1]:
-        problem = f"{loose[0]} is beside the subfolders"
+        problem = f"{loose[0]} is not in a subfolder"
     elif deep := [parts[:-1] for parts, _ in files if len(parts) > 2]:
         problem = f"there are folders in {Path(folder, deep[0][0])}"
     if problem:
@@ -155,7 +155,9 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
     start = f"{next(iter(keys))}=" if len(keys) == 1 and "" not in keys else ""
     found = [(label_of(parts[0].removeprefix(start)), path) for parts, path in files]
     if unnamed := [path for label, path in found if not label or not _is_text(label)]:
-        raise CorpusError(f"{unnamed[0]}: its folder's name is no label; rename the folder")
+        raise CorpusError(
+            f"{unnamed[0]}: its folder's name is not a valid label; rename the folder"
+        )
     warn(
         f"{folder}: its {len(first):,} subfolders are read as classes, and each file as one "
         "document; give the files themselves if each line is a document"
@@ -337,8 +339,8 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
             tags.append(columns[-1].strip())
         if len(tags) not in (0, len(tokens)):
             raise CorpusError(
-                f"{path}: line {number}: some tokens of its sentence have a tag and others none; "
-                "give each a tag in the last column, or none"
+                f"{path}: line {number}: only some tokens of its sentence have a tag; "
+                "tag all of them in the last column, or none"
             )
     return Sentence(tokens, tags, path, block[0][0])
 

@@ -91,10 +91,10 @@ def read_sparse_rows(
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
     if uncompressed_name(path).suffix.lower() in NPZ + MTX:
-        raise UsageError(f"{path}: decompress it first; this format is read uncompressed")
+        raise UsageError(f"{path}: this format cannot be read compressed; decompress it first")
     if labels is not None:
         raise UsageError(
-            f"--labels={labels}: is for .npz and .mtx files; {path} contains its own labels"
+            f"--labels={labels}: is only for .npz and .mtx files; {path} contains its own labels"
         )
     return read_svmlight(path)
 
@@ -124,7 +124,7 @@ def read_npz(path: PathLike) -> csr_matrix:
                     size = math.prod(shape) * dtype.itemsize
                     if size != info.file_size - member.tell():
                         raise ValueError(
-                            f"{info.filename} does not have the {size:,} bytes of its header"
+                            f"{info.filename} does not have the {size:,} bytes stated in its header"
                         )
             file.seek(0)
             matrix = sparse.load_npz(file)
@@ -155,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
             size = file.seek(0, os.SEEK_END)
         with without_warnings():  # scipy may end the process if it reads from an open file
             if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
-                raise ValueError("its first line is not that of a real matrix")
+                raise ValueError("its first line does not describe a matrix of real numbers")
             rows, _, entries = io.mminfo(name)[:3]
             if entries > size:
                 raise ValueError(f"it is too short for {entries:,} entries")
@@ -177,7 +177,7 @@ def _check_size(expanded: int, name: str) -> None:
     """Raise if a file would expand more than real data does, or to more memory than there is."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
-        raise ValueError(f"{stored:,} bytes would become {expanded:,}")
+        raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
     require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
 
 
@@ -291,7 +291,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
         raise UsageError(
-            f"the numbers of columns differ ({shown}); give rows with the same features"
+            f"the files differ in number of columns ({shown}); give rows with the same features"
         )
     return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 
@@ -314,7 +314,7 @@ def suffix_of(path: PathLike) -> str:
     if uncompressed_name(path).suffix in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
-        raise UsageError(f"{os.fspath(path)}: give a file that ends in .npz, .svm or .svm.gz, or -")
+        raise UsageError(f"{os.fspath(path)}: is not named .npz or .svm; rename it, or give -")
     return "npz"
 
 

@@ -36,8 +36,7 @@ def check_lengths(words: Words, where: str) -> None:
         start = words.raw(row)[:20]
         raise FormatError(
             f"{where}: a word has {length:,} bytes, but only {MAX_WORD_BYTES:,} are allowed "
-            f"({start.decode('utf-8', 'replace')!a}...): is it text? remove the word, or "
-            "split it"
+            f"({start.decode('utf-8', 'replace')!a}...); remove the word, or split it"
         )
 
 

@@ -158,7 +158,7 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
         found.append(line.rstrip("\r\n").split("\t"))
         if len(found[-1]) < column:
             raise FormatError(
-                f"{path}:{number}: has {len(found[-1])} columns, not {column}; lower --color"
+                f"{path}:{number}: has only {len(found[-1])} columns; lower --color={column}"
             )
     if len(found) != rows:
         raise FormatError(f"{path}: {len(found)} lines for {rows} rows; give one line per row")

@@ -72,7 +72,9 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
         raise FormatError(f"{', '.join(paths)}: has no epoch with a loss; train longer")
     unknown = [name for name in fields if name not in every]
     if unknown:
-        raise UsageError(f"--field={unknown[0]}: the logs have {', '.join(every)}")
+        raise UsageError(
+            f"--field={unknown[0]}: is not in the logs; give one of {', '.join(every)}"
+        )
     chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
     figure = new_figure(7, 3.2 * len(chosen))
     panels = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]

@@ -70,7 +70,7 @@ class IdCache:
         except OSError as error:
             raise self._failure("read back", error) from error
         if rest:
-            raise ResourceError(f"{self.folder}: {self._name} is cut short; {REMEDY}")
+            raise ResourceError(f"{self.folder}: {self._name} is truncated; {REMEDY}")
         return ids
 
     def pieces(self) -> Iterator[U32]:

@@ -269,16 +269,16 @@ def _empty_vocabulary(
     tokens -= reading.held_out_tokens
     if not tokens:
         return (
-            f"all {reading.held_out_tokens:,} tokens are held out: give a smaller share, or a file "
-            "of its own, with --holdout"
+            f"all {reading.held_out_tokens:,} tokens are held out: give --holdout a smaller share, "
+            "or a separate file"
         )
     if given is None:
         return all_rare(types, tokens, options)
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "
     if isinstance(given, Vocabulary):
         lower = "lower --min-count, or " * (options.min_count > 1)
-        return f"{known}{len(given)} of the vocabulary; {lower}give another --read-vocab"
-    known += f"{len(given.words)} of --init"
+        return f"{known}{len(given)} words of the vocabulary; {lower}give another --read-vocab"
+    known += f"{len(given.words)} words of --init"
     if given.adds:
         return f"{known}, or occurs at least {options.min_count} times; lower --min-count"
     return f"{known}; give other vectors, or --init-vocab=union"

@@ -25,7 +25,7 @@ class PhraseOptions(Checked):
     )
     threshold: float | None = option(
         None,
-        "join pairs that score above this (default: 100; npmi: 0.5)",
+        "join pairs whose score is above X (default: 100; 0.5 with --scorer=npmi)",
         word2vec="threshold",
         unless=("read_table",),
     )
@@ -51,7 +51,7 @@ class PhraseOptions(Checked):
     )
     memory: float = option(
         1.0,
-        "maximum memory for pair counts in GB; if exceeded, the text is read again",
+        "maximum GB of memory for pair counts; beyond it, the text is read again",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

@@ -109,7 +109,7 @@ class Numbering:
             tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
-            raise CorpusError(f"document {number} of {count} has a NUL character; give text")
+            raise CorpusError(f"document {number} of {count} contains a NUL character; remove it")
         marked = ids[:tokens]
         # The last token of a line is marked; a line without tokens has none.
         ends = np.flatnonzero(marked & LAST) + 1

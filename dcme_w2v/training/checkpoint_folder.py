@@ -127,7 +127,7 @@ class Checkpoint:
         """
         kept = self.record["options"]
         differing = [
-            f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])}"
+            f"{flag_of(name)} is {_shown(value)}, but was {_shown(kept[name])}"
             for name, value in options.items()
             if name in kept and name not in free
             and not (kept[name] == value and type(kept[name]) is type(value))

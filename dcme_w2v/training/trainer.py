@@ -263,7 +263,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
         try:
             mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"{4 * count} bytes for a table") from error
+            raise MemoryError(f"{4 * count} bytes are needed for a table") from error
         with contextlib.suppress(OSError):  # not supported by this system
             mapped.madvise(mmap.MADV_HUGEPAGE)
         block = np.frombuffer(mapped, dtype=np.float32)

@@ -62,7 +62,7 @@ class TrainOptions(Checked):
     )
     negative: int | None = option(
         None,
-        "negative samples (ns) or noise samples (nce) per target (default: 5; cbow ns: 10)",
+        "negative samples (ns) or noise samples (nce) per target (default: 5; cbow with ns: 10)",
         minimum=1,
         maximum=1000,
         word2vec="negative",
@@ -71,7 +71,7 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "exponent of the counts in the noise distribution (default: 0.75; cbow ns: 0.5; nce: 1)",
+        "exponent of counts in the noise distribution (default: 0.75; cbow with ns: 0.5; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
         only=_OF_SAMPLES,
@@ -116,7 +116,7 @@ class TrainOptions(Checked):
     sample: float | None = option(
         None,
         "randomly drop words whose share of tokens exceeds X; 0: keep all (default: 0.001; cbow "
-        "ns: at least 0.0001)",
+        "with ns: 0.0001, higher for small vocabularies)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
@@ -253,8 +253,8 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "number of times the shards are mixed: a multiple or a divisor of --epochs (default: at "
-        "least 20, fewer for few shards)",
+        "how often the shards' vectors are merged: a multiple or divisor of --epochs (default: 20 "
+        "or more; --epochs for one shard)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -307,7 +307,7 @@ class ConvertOptions(Checked):
     )
     limit: int | None = option(
         None,
-        "write only the first N rows, which are the most frequent words",
+        "write only the first N rows, normally the most frequent words",
         minimum=1,
     )
     invalid: str = option(
@@ -413,7 +413,7 @@ class PresetOptions(Checked):
     group = "Model"
 
     preset: str | None = preset_option(
-        "other defaults: word2vec.c's, tuned for similarity or likelihood, or of the SCDV paper",
+        "use settings of word2vec.c or the SCDV paper, or settings for similarity or likelihood",
         PRESETS,
         adapted=_adapted,
     )

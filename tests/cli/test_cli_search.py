@@ -29,14 +29,14 @@ def test_an_index_takes_the_place_of_documents(docs, cli):
     assert cli("search docs.txt --output index --b 0.3") == ""
     assert cli("search index --query tea") == cli("search docs.txt --b 0.3 --query tea")
     for given in ("--b 0.1", "--vectors docs.txt --query a"):
-        assert "is an index with its own options" in cli.error(f"search index {given}")
+        assert "is an index with fixed options" in cli.error(f"search index {given}")
 
 
 def test_lines_of_standard_input_are_answered(docs, cli):
     printed = cli("search docs.txt --json", stdin=b"tea\nzzz\n\nmilk")
     answers = [json.loads(line) for line in printed.splitlines()]
     assert [len(one["hits"]) for one in answers] == [1, 0, 0, 1]
-    assert cli.err.count("2 of 4 queries have no answer") == 1
+    assert cli.err.count("2 of 4 queries have no results") == 1
     assert cli("search docs.txt --query", "zzz", code=1) == ""
 
 
@@ -61,7 +61,7 @@ def test_duplicates(docs, cli):
         ("search empty --query a", "empty: no documents"),
         ("search -", "DOCS is standard input; give --query"),
         ("search - --query -", "DOCS is standard input; give --query"),
-        ("search docs.txt --threshold 0.5", "--threshold: is for --duplicates"),
+        ("search docs.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
         ("search docs.txt --duplicates --query a", "omit --query"),
         ("search docs.txt --duplicates --threshold 2", "--threshold"),
         ("search docs.txt --query a -k 0", "-k"),

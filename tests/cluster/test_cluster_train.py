@@ -97,7 +97,7 @@ def test_python_trains_on_a_cluster_too():
     options = {"dim": 8, "epochs": 2, "cluster": "local:0", "shards": 2}
     v = dw.train("c.txt", **options)
     assert v.manifest["cluster"]["rounds"] == 20 and v.context.dim == 8
-    with pytest.raises(ValueError, match="workers read the corpus from files"):
+    with pytest.raises(ValueError, match="sentences in memory are not supported"):
         dw.train([["a", "b"]] * 9, **options)
 
 

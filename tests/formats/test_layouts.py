@@ -133,11 +133,11 @@ FILES = {
 
 @pytest.mark.parametrize("more, said", [
     ({}, None), ({"d/.git/x": "a\tb\n"}, None), ({"d/c/1": "x y\n", "d/c/2": "x\n"}, None),
-    ({"d/readme": "about\n"}, "d/readme is beside the subfolders"),
+    ({"d/readme": "about\n"}, "d/readme is not in a subfolder"),
     ({"d/a/deep/x": "tea\n"}, "there are folders in d/a"),
-    ({"d/c/1": "x\ty\n"}, "some files have labels in their lines, and others none"),
-    ({"d/c/1": "__label__x y\n"}, "some files have labels in their lines, and others none"),
-    ({"d/ /1": "x\n"}, "its folder's name is no label"),
+    ({"d/c/1": "x\ty\n"}, "only some of the files have labels in their lines"),
+    ({"d/c/1": "__label__x y\n"}, "only some of the files have labels in their lines"),
+    ({"d/ /1": "x\n"}, "its folder's name is not a valid label"),
 ])  # fmt: skip
 def test_a_folder_with_a_subfolder_per_class(cli, more, said):
     folder_of({**FILES, **more})
@@ -275,7 +275,7 @@ def test_addresses_of_files_are_paths(cli, here):
         "tea"
     ]
     assert "is the same file as" in cli.error(f"vocab {address} --output", "a b.tsv")
-    assert "names no file of this machine" in cli.error("vocab file://host/x -o -")
+    assert "is not a file on this machine" in cli.error("vocab file://host/x -o -")
     assert "there is no such file" in cli.error(f"vocab file://{here}/none -o -")
 
 

@@ -406,8 +406,8 @@ def test_rows_that_are_dicts():
     [
         ([{"t": "the king"}], None, "sentence 0: is a dict; name its text column by text_column"),
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
-        (["the king", "the tea"], "t", "item 1: text_column is for files and dicts, not str"),
-        ([Table("t.csv")], None, "has no text column"),
+        (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
+        ([Table("t.csv")], None, "no text column is named"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):

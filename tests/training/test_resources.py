@@ -44,7 +44,7 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
     monkeypatch.setattr(space, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
-    assert "bytes of memory, 1,000 are available: lower --dim" in cli.error(LINE)
+    assert "bytes of memory, but only 1,000 are available: lower --dim" in cli.error(LINE)
     assert "memory available bytes: 1,000" in cli("train c --dry-run", code=1)
     assert cli.err.endswith("raise --min-count\n")
 
@@ -149,7 +149,7 @@ def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
     for module in ("files.space", "words.train", "classify.fit", "scdv.fit"):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
-    assert "bytes of memory, 100 are available: lower" in plan["refused"]
+    assert "bytes of memory, but only 100 are available: lower" in plan["refused"]
     assert plan["refused"] in cli.err
 
 

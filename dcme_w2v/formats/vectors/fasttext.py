@@ -153,7 +153,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
         if not low <= header[name] <= high:
             raise _corrupt(path, f"{name} of {header[name]}")
     if header["entries"] != header["words"] + header["labels"]:
-        raise _corrupt(path, f"{header['entries']} entries, but other numbers of words and labels")
+        raise _corrupt(path, f"{header['entries']} entries is not the sum of words and labels")
 
 
 def _quantized(path: str) -> FormatError:
@@ -205,7 +205,7 @@ def _as_utf8(words: Words, path: str) -> Words:
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
-    warn(f"{path}: {count} words are not UTF-8; their bytes are escaped, as \\xff")
+    warn(f"{path}: {count} words are not UTF-8; such bytes were replaced by escapes such as \\xff")
     texts = map(words.raw, range(len(words)))
     escaped = Words.from_words(text.decode("utf-8", "backslashreplace") for text in texts)
     if word_faults(escaped).any():

@@ -221,7 +221,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     is_unit |= modules.is_file() and b".Normalize" in read_regular(modules)
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
-        raise fault(folder / CONFIG, f"{OWN} is not as convert writes it", AGAIN)
+        raise fault(folder / CONFIG, f"the entry {OWN} was not written by convert", AGAIN)
     is_word = [t is not None and tokens_of(t) == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
     if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
@@ -233,7 +233,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     if faults[:, 0].any():
         raise fault(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())], AGAIN)
     if not np.isfinite(matrix).all():
-        raise fault(folder / ROWS, "NaN or infinite number", AGAIN)
+        raise fault(folder / ROWS, "contains a NaN or infinite number", AGAIN)
     return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made, is_unit)
 
 
@@ -261,7 +261,7 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
         number = model.get("unk_id")
         unknown = tokens[number] if isinstance(number, int) else model.get("unk_token")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise fault(path, "the token IDs of its vocabulary are not 0, 1, 2 ...", AGAIN) from None
+        raise fault(path, "the token IDs in its vocabulary are not 0, 1, 2 ...", AGAIN) from None
     return [None if token == unknown else token for token in tokens]
 
 
@@ -275,14 +275,14 @@ def _matrix_of(path: Path, count: int) -> F32:
     if mapping is not None:
         whole = mapping.ndim == 1 and mapping.dtype.kind == "i"
         if not whole or mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(rows):
-            raise fault(path, "its mapping does not lead to its rows", AGAIN)
+            raise fault(path, "its mapping has row numbers that do not exist", AGAIN)
         rows = rows[mapping]
     if len(rows) != count:
-        raise fault(path, f"{len(rows)} rows for {count} tokens in {TOKENIZER}", AGAIN)
+        raise fault(path, f"has {len(rows)} rows for {count} tokens in {TOKENIZER}", AGAIN)
     if weights is None:
         return np.asarray(rows, dtype=np.float32) if rows.dtype != np.float32 else rows
     if weights.shape != (count,):
-        raise fault(path, f"weights of shape {weights.shape} for {count} tokens", AGAIN)
+        raise fault(path, f"has weights of shape {weights.shape} for {count} tokens", AGAIN)
     matrix = np.empty(rows.shape, dtype=np.float32)
     for block in blocks_of_rows(len(rows)):
         np.multiply(rows[block], weights[block][:, None], out=matrix[block])

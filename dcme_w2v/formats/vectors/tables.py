@@ -73,7 +73,10 @@ class WordTables(Immutable):
             others.append(self.subwords.own)
         for rows in (*others, *(self.neighbors or ())):
             if rows.shape != shape:
-                raise UsageError(f"other vectors of shape {rows.shape}: must be of shape {shape}")
+                raise UsageError(
+                    f"vectors of shape {rows.shape} beside the word vectors: must be of shape "
+                    f"{shape}"
+                )
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
             raise UsageError(f"the subwords do not have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):

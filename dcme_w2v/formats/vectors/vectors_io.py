@@ -134,7 +134,9 @@ def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
     """Write rows of numbers separated by tabs, and beside them the words, and counts if known."""
     words, counts = tables.words, tables.counts
     if is_stream(path):
-        raise UsageError(f"{os.fspath(path)}: tsv is two files; name a file")
+        raise UsageError(
+            f"{os.fspath(path)}: cannot be a stream, since tsv writes two files; name a file"
+        )
     with atomic_write(path) as file, atomic_write(metadata_of(path)) as names:
         names.write(b"" if counts is None else b"word\tcount\n")
         for first, block in blocks_of(tables.vectors):
@@ -330,7 +332,7 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[
     if matrix is None or not 1 <= matrix.shape[1] <= MAX_DIM:
         raise model.fault("vectors", "are missing, or have no dimensions")
     if manifest is not None and not isinstance(manifest, dict):
-        raise model.fault("manifest", "is not an object")
+        raise model.fault("manifest", "is not a JSON object")
     if counts is not None and counts.min(initial=0) < 0:
         raise model.fault("counts", "has a negative number")
     subwords = None

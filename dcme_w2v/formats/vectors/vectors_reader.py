@@ -31,14 +31,15 @@ from ..vocabulary import Words
 # Texts about files in other formats: what they are, and what to do.
 _FOREIGN = {
     "fasttext": "a fastText model, which can be read only from an uncompressed file; give its "
-    ".bin file, or word vectors that convert made of it",
-    "pickle": "a Python pickle, such as gensim's save() writes, which can run code, not word "
-    "vectors; export the vectors in Python: "
+    ".bin file, or word vectors that convert wrote from it",
+    "pickle": "a Python pickle (gensim's save() writes them), which is not read because pickles "
+    "can run code; export the vectors in Python: "
     "gensim.models.KeyedVectors.load(FILE).save_word2vec_format(VECTORS, binary=True)",
     "npy": "a numpy array without words; add them in Python: Vectors(WORDS, numpy.load(FILE))",
     "HDF5": "an HDF5 file, not word vectors; write one word and its numbers per line",
     "Parquet": "a Parquet file, not word vectors; write one word and its numbers per line",
-    "safetensors": "safetensors data, which can be read only from an uncompressed file; give it",
+    "safetensors": "safetensors data, which can be read only from an uncompressed file; give that "
+    "file",
     "SQLite": "an SQLite database, not word vectors; export its vectors as text",
 }
 
@@ -153,7 +154,7 @@ class RowReader:
             binary = self.promised is not None and self._looks_binary()
         elif binary and self.promised is None:
             raise FormatError(
-                f"{path}:1: has no header of rows and dimension, so it is not a binary file"
+                f"{path}:1: has no header (rows and dimensions), so it is not a binary file"
             )
         self.binary = binary
 
@@ -163,13 +164,13 @@ class RowReader:
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
             raise FormatError(
-                f"{self.path}:1: has no line break in its first {BLOCK} bytes, so it has no word "
+                f"{self.path}:1: has no line break in its first {BLOCK} bytes; give a file of word "
                 "vectors"
             )
         header = _HEADER.fullmatch(line[start:])
         if header is None and _SIGNED_HEADER.fullmatch(line[start:]):
             raise FormatError(
-                f"{self.path}:1: a header of {line[start:].decode().strip()} (rows and dimensions) "
+                f"{self.path}:1: the header {line[start:].decode().strip()} (rows and dimensions) "
                 "is not valid; write the file again"
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
@@ -180,7 +181,7 @@ class RowReader:
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
             if self.dim < 1 or not _is_number([b"", *line.split()][-1]):
                 raise FormatError(
-                    f"{self.path}:1: neither a header (rows and dimension) nor a word and its "
+                    f"{self.path}:1: has neither a header (rows and dimensions) nor a word and its "
                     "numbers; give a file of word vectors"
                 )
         else:
@@ -256,8 +257,8 @@ class RowReader:
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: the header has {self.promised} rows of {self.dim}, more than the "
-                f"file's {self._size} bytes; run dcme-w2v check {self.path}"
+                f"{self.path}:1: header promises {self.promised} rows of {self.dim} numbers, too "
+                f"many for {self._size} bytes; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
