@@ -1,10 +1,11 @@
 """Calibration: maps scores to probabilities, fitted to documents outside the training data.
 
-The softmax needs none. With the hinge loss, the score of a class says how far a document is on its
-side. With several labels a document, a probability is the logistic function of an increasing
-function of the score, the same for all labels: linear in pieces, since scores gather at both
-margins, where their logarithmic odds are not linear (Platt 1999 has one piece). With one label, it
-is sigma(a s + b) of the scores minus their mean, divided by the sum over the classes.
+Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
+on the side of a class. If documents have several labels, a probability is the logistic function of
+a piecewise linear, increasing function of the score, which is the same for all labels. Platt (1999)
+uses a single piece, but scores cluster at both margins, where their log-odds are not linear. If
+documents have one label, a probability is sigma(a s + b), where s is the score minus the mean
+score, divided by the sum over the classes.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ class Calibration:
     Attributes
     ----------
     kind : {"softmax", "normalized", "logistic"}
-        "logistic": of each label by itself. "normalized": of one label a document.
+        "logistic": each label has a probability of its own. "normalized": documents have one label.
     slopes : tuple of float
-        The slope of the logarithmic odds by the score: one, or one for each piece between `KNOTS`.
+        Slopes of the log-odds as a function of the score: a single slope, or one for each piece
+        between `KNOTS`.
     constant : float
-        The logarithmic odds at the score 0.
+        Log-odds at a score of 0.
     noise : float
-        Of "normalized", the share of documents whose label says nothing: any class is as probable.
+        For "normalized": the share of documents whose label is random, with all classes equally
+        probable.
     """
 
     kind: str = "softmax"
@@ -63,7 +66,7 @@ class Calibration:
         ----------
         kind : str
         scores : ndarray of float64, shape (documents, classes)
-            Of documents that were not learned; without documents, scores stay as they are.
+            Scores of documents outside the training data; without documents, scores stay unchanged.
         labels : sequence of sequence of int
             Class indices of each document; -1 is a label that is not a class.
         weights : ndarray of float64, shape (documents,)
@@ -114,11 +117,11 @@ class Calibration:
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
         noise = numbers.pop() if kind == "normalized" and len(numbers) == 3 and is_sound else 0.0
         if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
-            raise ValueError("must be a kind of calibration followed by its numbers")
+            raise ValueError("must be the name of a calibration method followed by its parameters")
         if min(numbers[1:]) <= 0:
-            raise ValueError("has a slope that is not above 0")
+            raise ValueError("has a slope that is not positive")
         if not 0 <= noise < 1:
-            raise ValueError("has a share of noise that is not from 0 to 1")
+            raise ValueError("has a noise share outside the range 0 to 1")
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 
@@ -142,8 +145,8 @@ def _pieces(scores: F64) -> F64:
 def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
     """Fit slopes and the constant to document-label pairs, which are counted in bins of scores.
 
-    As in Platt's paper, the targets are (n + 1) / (n + 2) of n relevant pairs and 1 / (m + 2) of m
-    others. Slopes of neighboring pieces differ only where the pairs say so.
+    As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
+    for the m others. The slopes of neighboring pieces differ only if the pairs support it.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -177,9 +180,9 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
     """Fit a, b and the share of noise to documents that have one label each.
 
-    As b falls, the probabilities become the softmax of a times the scores. Of each document one
-    part in n + 1 has the uniform distribution; see `likeliest_factors`. Without a share of noise,
-    wrong labels in the training documents would make all probabilities too even.
+    As b falls, the probabilities become the softmax of a times the scores. One part in n + 1 of
+    each document's target is the uniform distribution; see `likeliest_factors`. Without a share of
+    noise, wrong labels in the training documents would make all probabilities too even.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -213,15 +216,15 @@ def likeliest_factors(
 ) -> tuple[F64, float]:
     """Return the factors for summing models' scores by maximum likelihood, and that likelihood.
 
-    The softmax of the sum is the probability. Of each document one part in n + 1 has the uniform
-    distribution instead of a label, so that the factors stay finite where all n documents are
-    classified correctly. A label whose class a model does not know has such a part of its
-    probability.
+    The probability is the softmax of the sum. One part in n + 1 of each document's target is the
+    uniform distribution instead of the label, so that the factors stay finite if all n documents
+    are classified correctly. If a model does not know the class of a label, the label gets such a
+    part of its probability.
 
     Parameters
     ----------
     parts : sequence of ndarray of float64, shape (n, classes)
-        Of each model; of classes that it does not know, `NEVER`.
+        Scores of each model, which are `NEVER` for classes that the model does not know.
     labels : sequence of sequence of int
         Class indices of each document.
     weights : ndarray of float64, shape (n,), optional

@@ -1,9 +1,10 @@
 """Chooses settings on held-out documents: defaults, L2 penalties, and the search of `--tune`.
 
-A `Stage` has candidates: the first one is kept unless another is clearly better. Few candidates
-are trained on all folds; of many, all learn from a part of the documents first, and a third of them
-is kept (successive halving: Jamieson and Talwalkar 2016). A trial has one thread and several run at
-a time, so that the choice does not depend on the number of threads.
+A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
+If there are few candidates, all are trained on all folds. If there are many, all are first trained
+on a part of the documents, and only the best third continues (successive halving: Jamieson and
+Talwalkar 2016). Each trial has one thread, and several trials run at a time, so that the choice
+does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -87,16 +88,16 @@ class Problem:
     Attributes
     ----------
     data : Labeled
-        The documents; those of a group share a fold.
+        The documents; documents of the same group share a fold.
     classes : int
     given : ClassifyOptions
-        Not resolved; an option that is not None is not searched.
+        Options as the user gave them; only options that are None are searched.
     several : bool
         Whether documents may have several labels.
     features : sequence of dict
-        The settings of the features; the first is kept unless another is clearly better.
+        Candidate feature settings; the first one is kept unless another one is clearly better.
     under : callable, optional
-        Returns the rows of the documents under a setting of their features.
+        Returns the document rows for a feature setting.
     """
 
     data: Labeled
@@ -109,8 +110,8 @@ class Problem:
     def with_none(self) -> Problem:
         """Add a class for documents without a label, if there are any.
 
-        The core needs a label or more. Only the hinge loss learns that a document has no label;
-        for others, such documents are left out.
+        The core requires at least one label per document. Only the hinge loss can learn that a
+        document has no label; for other losses, such documents are left out.
         """
         empty = np.array([not own for own in self.data.labels], dtype=bool)
         if not empty.any():
@@ -127,7 +128,7 @@ class Problem:
         )  # fmt: skip
 
     def rows(self, setting: Setting) -> csr_matrix:
-        """Return the documents under a setting of their features."""
+        """Return the document rows for a feature setting."""
         return self.data.matrix if self.under is None else self.under(setting)
 
     @property
@@ -136,14 +137,14 @@ class Problem:
         return ranking if self.several else accuracy
 
     def options(self, setting: Setting) -> ClassifyOptions:
-        """Return the given options with a setting, resolved."""
+        """Combine the given options with a setting, and fill in all defaults."""
         own = {name: value for name, value in setting.items() if hasattr(self.given, name)}
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return the entries of a setting that the user did not give.
+        """Return the entries of a setting that the given options leave open.
 
-        A given final learning rate fixes the initial one, too: both make one schedule.
+        A given final learning rate also fixes the initial one, because both define one schedule.
         """
         fixed = {"lr"} if self.given.min_lr is not None else set()
         return {
@@ -155,7 +156,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """Candidate settings, given the best one so far; trials train on `shares` of the documents."""
+    """A step of the search: candidate settings, and the shares of documents to train on."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -167,12 +168,12 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return the setting of LinearSVC at C = 1, or at a higher C for few text documents.
+    """Return the equivalent of LinearSVC with C = 1, or with a higher C for few text documents.
 
-    The objective of LinearSVC is this one with l2 = 1 / (2 C n). Gradient descent does not minimize
-    it to the end. With many classes, most of which are rare, the learning rate is twice as high,
-    and the fewest documents alone need as many epochs as usual; with many documents as well, the
-    defaults of the hinge loss are as good.
+    LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
+    the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
+    the smallest data sets need the usual number of epochs. With many classes and many documents,
+    the defaults of the hinge loss are equally good.
     """
     if is_dual(problem, best):
         return of_strengths(problem, best)[0]
@@ -190,9 +191,10 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
 
 
 def is_dual(problem: Problem, best: Setting) -> bool:
-    """Return whether the dual problem is solved.
+    """Return whether the dual solver is used.
 
-    It fits the memory, rows are not much longer than 1, and no option of SGD is given.
+    It is used if the problem fits into memory, rows are not much longer than 1, and no SGD option
+    is given.
     """
     given, size = problem.given, len(problem.data.labels) * problem.classes
     of_sgd = (given.lr, given.min_lr, given.batch)
@@ -202,7 +204,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate penalties of the dual problem; few documents of text need weaker ones."""
+    """Return candidate penalties for the dual solver; few text documents need weaker ones."""
     count = len(problem.data.labels)
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)  # equal documents need many
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
@@ -214,12 +216,12 @@ def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def is_few(problem: Problem, best: Setting) -> bool:
-    """Return whether these are few documents of text, which have more words than documents."""
+    """Return whether there are few text documents: fewer documents than words."""
     return len(problem.data.labels) < min(FEW, problem.rows(best).shape[1])
 
 
 def _bias(problem: Problem, best: Setting) -> float:
-    """Return the value of the bias feature; higher ones lost with many classes."""
+    """Return the value of the bias feature; higher values were worse with many classes."""
     return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
 
 
@@ -231,7 +233,7 @@ def _length(problem: Problem, best: Setting) -> float:
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return that setting, and others: a lower C or learning rate resists wrong labels."""
+    """Return the default setting, and one that resists wrong labels by a lower C or rate."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -316,15 +318,15 @@ def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
     """Return the first candidate that no other one clearly beats (Breiman et al. 1984).
 
-    With a negative margin, another one is taken unless it is clearly worse.
+    If `clearly` is negative, another candidate is returned unless it is clearly worse.
 
     Parameters
     ----------
     figures : sequence of ndarray of float64, shape (documents,)
-        Of each candidate, the measure of the same documents; -inf where training diverged.
+        For each candidate, its measure on the same documents; -inf if training diverged.
     weights : ndarray of float64, shape (documents,)
     clearly : float
-        Standard errors of the mean difference.
+        Number of standard errors that make a mean difference clear.
     """
     means = [float(np.average(one, weights=weights)) for one in figures]
     if len(means) < 2:
@@ -350,7 +352,7 @@ def folds_of(
 ) -> I64:
     """Assign a fold to each document, with the documents of a class spread evenly.
 
-    All documents of a group get the same fold. A group counts to the class of its first document.
+    All documents of a group get the same fold. A group counts as the class of its first document.
     """
     inverse = np.arange(len(labels))
     if groups is not None:
@@ -381,17 +383,17 @@ class Choice:
     setting : dict
         Values of the options that were searched, by name.
     measure, figures, at
-        What was compared, the figures of the setting in its trials, and the numbers of these
-        documents; None without a comparison of all candidates.
+        The measure that was compared, its value per document for the chosen setting, and the
+        indices of these documents; None if not all candidates were compared.
     held_out : int
-        Documents that were compared.
+        Number of held-out documents.
     trials : list of tuple of dict and float
-        Settings with the mean of their measure.
+        Each setting with its mean measure.
     seconds : float
     complete : bool
-        Whether all trials were made; otherwise the time was over.
+        Whether all trials were finished; otherwise time ran out.
     scores : OutOfFold or None
-        Of the chosen setting, if its trials have learned from all other documents.
+        Out-of-fold scores of the chosen setting, if each trial was trained on all other documents.
     """
 
     setting: Setting
@@ -411,7 +413,7 @@ class Choice:
 
     @property
     def record(self) -> dict[str, Any]:
-        """For the model's JSON file."""
+        """The choice as an entry of the model's JSON file."""
         trials = [{**one, "measure": figure} for one, figure in self.trials]
         return {
             "flags": self.flags, "held_out": self.held_out, "seconds": round(self.seconds, 3),
@@ -422,8 +424,8 @@ class Choice:
     def line(self) -> str:
         """The chosen settings as a message."""
         if not self.trials:
-            why = "" if self.complete else f": no trial ended in {self.seconds:.1f} s"
-            return f"{self.flags}, without a comparison{why}"
+            why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
+            return f"{self.flags}, chosen without a comparison{why}"
         best: dict[str, float] = {}
         for one, figure in self.trials:
             new = {k: v for k, v in one.items() if self.setting.get(k) != v}
@@ -431,8 +433,8 @@ class Choice:
         shown = "; ".join(f"{name} {figure:.4f}" for name, figure in best.items())
         if len(best) > 2 * FOLDS:
             shown = f"this {best['this']:.4f}; {len(self.trials)} trials"
-        over = "" if self.complete else "; the time was over before the last trial"
-        return f"{self.flags}, by {self.held_out:,} documents held out ({shown}{over})"
+        over = "" if self.complete else "; time ran out before the last trial"
+        return f"{self.flags}, chosen on {self.held_out:,} held-out documents ({shown}{over})"
 
 
 def flags_of(setting: Setting) -> str:
@@ -449,7 +451,7 @@ class _Trial:
 
 
 class _Over(Exception):
-    """Raised when the time is over or a signal arrived."""
+    """Raised when time runs out or a signal arrives."""
 
 
 class Search:
@@ -459,7 +461,7 @@ class Search:
     ----------
     problem : Problem
     seconds : float
-        No trial goes on for longer.
+        Time limit, at which running trials stop.
     reporter : Reporter, optional
         Receives the number of trials.
     received : ReceivedSignal, optional
@@ -509,7 +511,7 @@ class Search:
         if self._received.number is not None:
             raise Interrupted(
                 f"stopped by {self._received.name} while choosing the settings; nothing was "
-                f"written; the best so far: {choice.flags}",
+                f"written; the best settings so far: {choice.flags}",
                 self._received.number,
             )
         measure = stages[-1].measure if stages else self.problem.measure
@@ -547,7 +549,7 @@ class Search:
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
     ) -> list[list[_Trial]]:
-        """Return the trials of settings on every fold, several at a time."""
+        """Run the trials of the settings on every fold, several at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
         size = max([self._rows(one).shape[1] for one in new], default=1)
         threads = min(
@@ -569,7 +571,7 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> csr_matrix:
-        """Return the documents under a setting, for the dual problem in fewer dimensions."""
+        """Return the documents for a setting, in fewer dimensions if the dual solver is used."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
@@ -660,8 +662,8 @@ def choose(
     stages, count = stages_of(problem, bool(seconds)), problem.data.held_together
     if seconds and count < MIN_TUNED:
         raise CorpusError(
-            f"--tune={seconds:g}: {count} documents or sentences of {problem.classes} classes are "
-            f"too few to choose settings; give at least {MIN_TUNED}, or omit it"
+            f"--tune={seconds:g}: {count} documents or sentences are too few to choose settings; "
+            f"give at least {MIN_TUNED}, or omit --tune"
         )
     if not stages:
         return None

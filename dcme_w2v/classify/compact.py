@@ -1,7 +1,7 @@
 """Encodings of small models: signed levels, quantized idf, words and ascending integers.
 
-All are compressed by LZMA: ascending numbers as differences, words without the beginning that each
-shares with the word before.
+All of them are compressed with LZMA: ascending numbers as differences, and words without the prefix
+that each shares with the previous word.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Steps:
 def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]:
     """Pack signed levels, int8 of shape (features, classes), as positions and values.
 
-    Features with equal entries of `kinds`, the steps of their idf, are neighbors, since they are
-    alike.
+    Features with the same entry in `kinds`, the quantized idf, are stored side by side, because
+    their levels are similar.
     """
     rows = as_matrix(levels[np.argsort(kinds, kind="stable")]).tocoo()
     return pack_ascending(rows.row * np.int64(levels.shape[1]) + rows.col), pack(rows.data)
@@ -117,7 +117,7 @@ def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Arra
     kind = np.dtype(dtype).newbyteorder("<")
     data = _decompressed(model, name, count * kind.itemsize)
     if len(data) != count * kind.itemsize:
-        raise model.fault(name, f"there are not {count} numbers in the compressed bytes")
+        raise model.fault(name, f"the compressed bytes do not contain {count} numbers")
     planes = np.frombuffer(data, dtype=np.uint8).reshape(kind.itemsize, count)
     return np.ascontiguousarray(planes.T).view(kind).reshape(count).astype(dtype)
 
@@ -131,12 +131,12 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
     """Decompress the ascending numbers of a model."""
     found = np.cumsum(unpack(model, name, np.int64, count))
     if ((found < 0) | (found >= below)).any() or (np.diff(found) <= 0).any():
-        raise model.fault(name, f"does not ascend below {below}")
+        raise model.fault(name, f"must ascend and stay below {below}")
     return found
 
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
-    """Decompress an array, and stop one byte after `most`."""
+    """Decompress an array, stopping at one byte more than `most`."""
     data = model.array(name, "uint8", None).tobytes()
     try:
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS).decompress(data, most + 1)

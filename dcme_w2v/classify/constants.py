@@ -1,7 +1,7 @@
-"""The constants with which settings are chosen by the data, in all packages.
+"""Constants for settings that are chosen according to the data, in all packages.
 
-Other defaults are at the options, parameters of a method at the method. results.csv has what
-other values do, suite `constants`, on training documents.
+Other defaults are declared with their options, and parameters of a method beside the method. The
+suite `constants` in results.csv shows the effect of other values on training documents.
 """
 
 # ---- defaults of a training, for documents of unit length ----

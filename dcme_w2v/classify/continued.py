@@ -1,8 +1,9 @@
 """Continues a trained classifier on new documents: its weights, words and labels are the start.
 
-A feature moves the less, the more earlier documents it has: its values are multiplied by the share
-of its new documents, and its weights are divided by it. So a new word learns as from scratch, and
-a word of many earlier documents keeps what these taught.
+The more earlier documents contain a feature, the less its weights move: its values are multiplied
+by the share of its documents that are new, and its weights are divided by that share. A new word is
+thus learned from scratch, and a word that occurs in many earlier documents keeps most of what was
+learned from them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
 ANY = 2**31 - 2  # more features than documents have
-OF_RUN = ("threads", "seed", "patience")  # options that say nothing of the model
+OF_RUN = ("threads", "seed", "patience")  # options of a run, which do not affect the model
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
@@ -53,11 +54,11 @@ class GrownFeatures(TextFeatures):
     Attributes
     ----------
     origin : ndarray of int32, shape (columns,)
-        The column of `before`; -1 for a new feature.
+        The column of each feature in `before`; -1 for a new feature.
     factor : ndarray of float32, shape (columns,)
-        What the values of a feature that is not new are multiplied with, compared with `before`.
+        Factor by which the values of an earlier feature differ from its values in `before`.
     share : ndarray of float64, shape (columns,)
-        The new documents of a feature, divided by all its documents.
+        The share of each feature's documents that are new.
     """
 
     def __init__(self, before: TextFeatures, options: FeatureOptions, documents: int) -> None:
@@ -95,9 +96,9 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Return how many earlier documents have each feature, which its idf says.
+        """Return how many earlier documents contain each feature, computed from its idf.
 
-        Without idf, the new documents tell how frequent a feature is.
+        Without idf, the frequency of a feature in the new documents is used instead.
         """
         known, found = self._before.columns, np.zeros(len(new))
         if self.options.weighting == "tfidf":
@@ -108,7 +109,7 @@ class GrownFeatures(TextFeatures):
         return np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
-        """Return the rows of counts, with the idf of all documents."""
+        """Weight rows of counts by the idf over all earlier and new documents."""
         self.idf = np.ones(len(total), dtype=np.float32)
         if self.options.weighting == "tfidf":
             documents = counts.shape[0] + self._documents
@@ -118,12 +119,12 @@ class GrownFeatures(TextFeatures):
         return self._weighted(counts).matrix()
 
     def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
-        """Return that all columns are eligible: documents of all days decide."""
+        """Accept all columns, because the new documents alone do not show frequencies."""
         return np.ones(counts.shape[1], dtype=np.bool_)
 
 
 def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Return a matrix with the columns at other places."""
+    """Return a matrix with its columns moved to other positions."""
     parts = (matrix.data, column_of[matrix.indices], matrix.indptr)
     found = csr_matrix(parts, shape=(matrix.shape[0], columns))
     found.sort_indices()
@@ -131,7 +132,7 @@ def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
 
 
 class Continued:
-    """A trained model, and how its training continues.
+    """A trained model whose training continues on new documents.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class Continued:
     Raises
     ------
     UsageError
-        The model has no linear weights of a training by `classify train`.
+        The model does not consist of linear weights that `classify train` has learned.
     """
 
     def __init__(self, init: PathLike | Predictor) -> None:
@@ -159,27 +160,29 @@ class Continued:
     def settings(
         self, options: ClassifyOptions, features: FeatureOptions
     ) -> tuple[ClassifyOptions, FeatureOptions]:
-        """Return the options of the model, with those of the schedule that are given.
+        """Return the model's options, updated with the given options of the training schedule.
 
         Raises
         ------
         UsageError
-            An option is given with another value than the model has.
+            A given option contradicts the model.
         """
         text = self.model.text
         own = features if text is None else self._filled(features, text.options, text.options)
         return self._filled(options, self._options, self.model.options), own
 
     def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
-        """Return the features of text, to which new documents add; None for vectors."""
+        """Return the text features, to which new documents can add columns; None for vectors."""
         own = self.model.text
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
-            raise UsageError(f"{self.name}: this model classifies {takes}; give {takes}")
+            raise UsageError(
+                f"{self.name}: this model classifies {takes}; give documents as {takes}"
+            )
         return None if own is None else GrownFeatures(own, options, self._documents)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
-        """Return `own` options with those that are given; `trained` are no others than `own`."""
+        """Update the options `own` with given ones, ignoring values that `trained` already has."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)
@@ -194,7 +197,7 @@ class Continued:
         return replace(given, **found)
 
     def start(self, corpus: Dataset) -> Start:
-        """Return where the training of new documents starts, in their columns and classes."""
+        """Return the initial weights, arranged by the columns and classes of the new documents."""
         model, bias = self.model, self._options.bias
         classes, text = corpus.classes, corpus.text
         place = np.array([classes.index(name) for name in model.classes])
@@ -214,11 +217,11 @@ class Continued:
         table[-1, place] = constant / bias if bias else 0
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        scale = np.where(share > 0, share, 1)  # others do not occur, and do not move
+        scale = np.where(share > 0, share, 1)  # features without new documents do not move
         return Start(weights, scale.astype(np.float32))
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
-        """Return the new documents, with the classes and the columns of the model."""
+        """Add the classes and columns of the model to the new documents."""
         kind, name = self.model.label_kind, next(iter(corpus.counts), "")
         try:
             if label_kind not in (None, kind):
@@ -227,7 +230,7 @@ class Continued:
                 label_of_name(name, kind)
         except (KeyError, ValueError):
             raise UsageError(
-                f"{self.name}: has labels of the type {kind}, unlike {name!r}; give the same type"
+                f"{self.name}: its labels have the type {kind}, unlike {name!r}; give {kind} labels"
             ) from None
         corpus.before = self.model
         if self.model.text is not None:
@@ -239,14 +242,14 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """The column of vectors of each row of the model's weights."""
+        """The input column to which each row of the model's weights belongs."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report how well the model does on the new documents, and calibrate if these are many.
+        """Report the accuracy on the new documents, and recalibrate if there are many of them.
 
-        It has not learned them, so that its scores are those of documents left out.
+        The model was not trained on them, so that they serve as held-out documents.
         """
         known = [corpus.classes.index(name) for name in self.model.classes]
         number = {place: i for i, place in enumerate(known)}
@@ -257,14 +260,14 @@ class Continued:
         scores, has = held.scores[:, known], np.array([bool(own) for own in labels], dtype=bool)
         if has.any():
             right = accuracy(scores[has], [own for own in labels if own]).mean()
-            reporter.message(f"before, the model predicts {right:.4f} of these documents")
+            reporter.message(f"accuracy on the new documents before training: {right:.4f}")
         fitted.calibration, fitted.threshold = self.model.calibration, self.model.threshold
         if len(labels) >= CERTAIN and fitted.options.loss == "hinge":
             own = OutOfFold(scores, labels, held.weights)
             set_probabilities(fitted, own, corpus.multilabel, bool(corpus.none))
 
     def added(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the record of a model, with the counts of what it has learned before."""
+        """Return a model's record with the counts of its earlier documents added."""
         before, labels = self.model.record, dict(record["labels"])
         for name, count in before.get("labels", {}).items():
             labels[name] = labels.get(name, 0) + count
@@ -273,7 +276,7 @@ class Continued:
 
 
 def _for_sgd(options: Any) -> ClassifyOptions:
-    """Return options of gradient descent, as the dual problem cannot start at given weights."""
+    """Return options for gradient descent; the dual solver cannot start from given weights."""
     if options.solver != "dual":
         return options
     schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * LONG}
@@ -281,7 +284,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return why the training of a model cannot continue; nothing if it can."""
+    """Return why the training of a model cannot continue; an empty string if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"
@@ -289,9 +292,9 @@ def _why_not(model: Predictor) -> str:
         how = {"lbfgs": "L-BFGS", "tree": "label trees"}.get(options.learner, "negative sampling")
         return f"was trained with {how}, which cannot continue"
     if not isinstance(model.weights, Weights):
-        return "is of several models that vote"
+        return "consists of several models that vote"
     if model.text is not None and model.text.is_by_token:
         return "classifies tokens"
     if model.is_binary or "documents" not in model.record:
-        return "does not record how many documents it has learned"
+        return "does not record how many documents it was trained on"
     return ""

@@ -1,4 +1,4 @@
-"""Reads labeled documents from text or vector files, and holds out a share."""
+"""Reads labeled documents from text or vector files, and holds out a share of them."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class DocumentsJob:
     output : str
         File of the model.
     labels : str or None
-        Labels of the rows of an .npz file.
+        File with the labels of the rows of an .npz file.
     log_json : str or None
-        The log of the reporter; only checked here.
+        File to which the reporter logs; only its name is checked here.
     """
 
     docs: Sequence[str]
@@ -80,7 +80,8 @@ class DocumentsJob:
             and not all(map(_is_typed, expand(self.docs)))
         ):
             raise CorpusError(
-                f"{self.docs[0]}: all labels are numbers, but {broken[0]} is no integer; {NO_LABEL}"
+                f"{self.docs[0]}: all labels are numbers, but {broken[0]} is not an integer; "
+                f"{NO_LABEL}"
             )
 
 
@@ -95,23 +96,24 @@ class Dataset:
     labels : list of tuple of str
         Their labels.
     unlabeled : int
-        How many had no label; they were left out, or are there with an empty tuple.
+        Number of documents without a label, which were left out or have an empty tuple as labels.
     held_matrix, held_labels
         Held-out documents.
     is_first : list of bool
-        Of the training documents as text; see `dcme_w2v.formats.documents.Document`.
+        For text: whether each training document begins a sentence; see
+        `dcme_w2v.formats.documents.Document`.
     columns : int or None
-        Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
+        Number of columns of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
     text : TextFeatures or None
         The features of text; None for vectors.
     texts, held_texts : list of bytes
-        The training documents and those that are held out, if they are kept.
+        The texts of the training and held-out documents, if they are kept.
     class_weight : mapping, "balanced" or None
         Weights of training documents by label; see `dcme_w2v.classify.fit.class_weights`.
     sample_weight : ndarray of float64, shape (documents,), or None
         Weights of the training documents themselves.
     before : Predictor or None
-        A model that has learned other documents before; its classes are there, too.
+        A model trained earlier on other documents, whose classes are added.
     """
 
     matrix: csr_matrix
@@ -135,7 +137,7 @@ class Dataset:
 
     @functools.cached_property
     def classes(self) -> list[str]:
-        """The labels of the training documents, and those of a model before, sorted."""
+        """The sorted labels of the training documents and of an earlier model, if there is one."""
         return sorted({*self.counts, *(self.before.classes if self.before else ())})
 
     @functools.cached_property
@@ -151,7 +153,10 @@ class Dataset:
             labels = numbers_of(self.labels, self.classes)
             by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
             if not by_class.all():
-                raise UsageError("--class-weight: must be above 0; leave the documents out")
+                raise UsageError(
+                    "--class-weight: weights must be above 0; remove the documents of a label "
+                    "instead"
+                )
             by_document = of_documents(by_class, data.labels)
             own = by_document if own is None else own * by_document
         return data if own is None else data.weighted(own)
@@ -165,7 +170,7 @@ class Dataset:
 
     @functools.cached_property
     def multilabel(self) -> bool:
-        """Whether any training document has several labels, or had in a model before."""
+        """Whether any training document, of this run or an earlier one, has several labels."""
         several = self.before is not None and self.before.multilabel
         return several or any(len(labels) != 1 for labels in self.labels if labels)
 
@@ -176,14 +181,14 @@ class Dataset:
 
     @property
     def groups(self) -> I64:
-        """Which rows must stay in one fold: the tokens of a sentence do."""
+        """The group of each row; the tokens of a sentence form a group and stay in one fold."""
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether texts are kept that are too short for most character n-grams to repeat."""
+        """Whether texts are kept, and are so short that few character n-grams repeat."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
@@ -248,32 +253,32 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error for files without labels, which explains where labels go.
+    """Return the error message for files without labels, which explains where labels belong.
 
     Parameters
     ----------
     docs : sequence of str
         The files.
     text : TextFeatures, optional
-        Their features, which may be by token.
+        Their text features, which may be per token.
     hint : str
-        What else may be done.
+        Another remedy, added at the end.
     """
     path, suffix = docs[0], PurePath(docs[0]).suffix.lower()
     if text is not None and text.is_by_token:
-        return f"{path}: no sentence has tags; give TOKEN ... TAG, a line each"
-    advice = "give LABEL<TAB>TEXT"
+        return f"{path}: no sentence has tags; give one TOKEN ... TAG line per token"
+    advice = "write each line as LABEL<TAB>TEXT"
     if isinstance(path, Table) and path.label:
-        advice = f"all rows are empty in column {','.join(path.label)!r}; name another column by "
-        advice += "--label-column"
+        advice = f"column {','.join(path.label)!r} is empty in all rows; name another column "
+        advice += "with --label-column"
     elif isinstance(path, Table):
-        advice = "name their column by --label-column"
+        advice = "name the label column with --label-column"
     elif suffix in (".csv", ".json", ".jsonl"):
-        advice = "name the columns by --text-column and --label-column"
+        advice = "name the columns with --text-column and --label-column"
     elif suffix == ".npz":
         advice = "give --labels FILE"
     elif is_vectors(path):
-        advice = "give LABEL INDEX:VALUE ..."
+        advice = "write each line as LABEL INDEX:VALUE ..."
     return f"{path}: no document has a label; {advice}{hint}"
 
 
@@ -300,29 +305,30 @@ def read(
     labels : str or None
         Labels of the rows of an .npz file.
     text : TextFeatures or None
-        Chooses its columns by the documents that are not held out. None: the documents are vectors.
+        Text features, whose columns are chosen from the documents that are not held out. None: the
+        documents are vectors.
     holdout : HoldoutOptions
-        A share of the labeled documents, by sentence where tokens are classified, or a file. The
-        file is read here too, so that no training is in vain if it cannot be read.
+        A share of the labeled documents (whole sentences if tokens are classified), or a file. The
+        file is read before training, so that an unreadable file does not waste the training.
     seed : int
-        Of the choice of held-out documents.
+        Seed for the choice of held-out documents.
     keep_unlabeled : bool
         Keep documents without a label, with an empty tuple.
     hint : str
-        The end of the error if no document of text has a label.
+        Added to the end of the error if no text document has a label.
     most : callable, optional
-        Returns for a number of classes how many features are kept, and whether n-grams are.
+        Takes the number of classes; returns how many features to keep, and whether to keep n-grams.
     unlabeled : sequence of str
         Files of further documents, whose labels are ignored.
     keep : float
-        Texts are kept if they have no more bytes.
+        Number of bytes up to which texts are kept.
     takes_none : bool
-        Whether documents with none of the labels are learned; otherwise they are unlabeled.
+        Whether documents with none of the labels are trained on; otherwise they count as unlabeled.
     """
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is only for .npz files; text contains its labels")
+        raise UsageError(f"--labels={labels}: requires .npz files; omit it for text")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[Document]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
@@ -387,7 +393,7 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; raise an error if they are far more than the files have bytes for."""
+    """Yield documents; raise an error if there are far more than the size of the files allows."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
@@ -404,7 +410,7 @@ class _Texts:
         self._room = room
 
     def kept(self, text: Text) -> Text:
-        """Keep a text, and return it."""
+        """Store a text if it fits into the limit, and return it."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text
@@ -448,7 +454,7 @@ def _read_rows(
 
 
 class Doubts:
-    """Detects input that is probably wrong, such as a header or markup, and warns of it.
+    """Detects probable mistakes in the input, such as a header or markup, and warns about them.
 
     Parameters
     ----------
@@ -474,10 +480,10 @@ class Doubts:
         self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
-        """Warn of probable mistakes in the documents; tokens are not checked.
+        """Warn about probable mistakes in the documents; tokens are not checked.
 
-        Signs are a first line that is a header, a class for nearly every document, labels that are
-        longer than the texts, and markup.
+        Signs of mistakes are a header in the first line, almost as many classes as documents,
+        labels that are longer than the texts, and markup.
         """
         if is_by_token or self._documents < MIN_DOUBTED:
             return
@@ -489,7 +495,7 @@ class Doubts:
             )
         is_longer = self._label_bytes > self._text_bytes
         if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
-            why = "and labels are longer than texts: " if is_longer else ""
+            why = "have labels that are longer than the texts: " if is_longer else ""
             remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
             remedy = f"a line must be LABEL<TAB>TEXT; {remedy}"
             if isinstance(self._path, Table):
@@ -497,13 +503,13 @@ class Doubts:
                 swapped = "are texts and labels swapped?"
                 remedy = "are --text-column and --label-column right?" if in_file else swapped
             warn(
-                f"{self._path}: {self._documents:,} documents of {len(self._classes):,} classes "
-                f"{why or 'are nearly a class each: '}{remedy}"
+                f"{self._path}: {self._documents:,} documents in {len(self._classes):,} classes "
+                f"{why or 'have almost one class per document: '}{remedy}"
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(
                 f"{self._path}: {self._markup:,} texts contain markup like {self._tag:.40}, whose "
-                "names become features; remove it first"
+                "tag names become features; remove the markup first"
             )
 
 
@@ -525,7 +531,7 @@ _HEADERS = frozenset(
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
-    """Raise UsageError if no held-out document can be measured.
+    """Raise UsageError if there is no held-out document on which a model can be measured.
 
     Without `classes`, labels are not compared.
     """
@@ -534,18 +540,18 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     if options.fraction and len(labels) > 1 and (len(classes) == 1 or not read.labels):
         raise _too_few(options, len(read.labels), len(read.held_labels))
     if options.holdout is not None and read.labels and not read.held_labels:
-        raise UsageError(f"{given}: has no document with a label; give more")
+        raise UsageError(f"{given}: contains no document with a label; give labeled documents")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
-            f"{given}: no label is one of the training documents, such as {classes[0]!r}; give "
-            "documents with their labels"
+            f"{given}: no label occurs in the training documents, which have {classes[0]!r}, for "
+            "example; give documents with the same labels"
         )
 
 
 def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
     return UsageError(
-        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents, with "
-        "fewer than two labels; hold out fewer"
+        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents for training, "
+        "with fewer than two labels; hold out fewer documents"
     )
 
 
@@ -555,10 +561,11 @@ def pieces(
     labels: str | None,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield rows as the model takes them, with labels and documents, some at a time.
+    """Yield batches of rows in the form that the model takes, with their labels and documents.
 
-    Vectors are no documents. Raises CorpusError at the end if labels are required and no document
-    has one; warns if a tenth of the documents or more have no feature of the model.
+    Vectors come without documents. At the end, this raises CorpusError if labels are required and
+    no document has one, and warns if at least a tenth of the documents contain none of the model's
+    features.
     """
     count = empty = labeled = 0
     for found in _pieces(model, docs, labels):
@@ -569,8 +576,8 @@ def pieces(
         raise CorpusError(no_labels(docs))
     if empty > SHARE_OF_EMPTY * count:
         warn(
-            f"{docs[0]}: {empty:,} of {count:,} documents have no feature of the model; check "
-            "their language, columns and --tokens"
+            f"{docs[0]}: {empty:,} of {count:,} documents contain none of the model's features; "
+            "check their language, columns and --tokens"
         )
 
 
@@ -580,7 +587,7 @@ def _pieces(
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(
-                f"{docs[0]}: contains vectors, but the model classifies text; give text"
+                f"{docs[0]}: contains vectors, but the model classifies text; give text files"
             )
         for path in docs:
             matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))
@@ -599,7 +606,7 @@ def _pieces(
 
 
 def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """Yield up to `most` documents, and no more after `BYTES_AT_ONCE` of their texts."""
+    """Yield batches of at most `most` documents and about `BYTES_AT_ONCE` bytes of text."""
     some, size = list[Document](), 0
     for one in documents:
         some.append(one)

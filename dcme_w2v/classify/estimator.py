@@ -51,10 +51,10 @@ MOST_VISITS = 100  # maximum weight of a row in a call of partial_fit
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Return options for the softmax with L-BFGS, where that is as fast as the default.
+    """Choose the softmax with L-BFGS for small numeric data, where it is as fast as the default.
 
-    An option of SGD keeps the loss. Few documents of text have more words than documents; the hinge
-    loss is better on them.
+    The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
+    small sets of texts, for which the hinge loss is better.
     """
     rows, columns = matrix.shape
     is_small = (columns + 1) * classes <= SMALL[0] and matrix.nnz * classes <= SMALL[1]
@@ -89,18 +89,19 @@ class MaxentClassifier(LinearMixin, Estimator):
     ----------
     {options}
     class_weight : dict, "balanced" or None, default None
-        Weights of the classes, multiplied with `sample_weight`; "balanced" gives all classes the
-        same total weight. A row of several labels has the mean weight of these.
+        Weights of the classes, multiplied by `sample_weight`; "balanced" gives all classes the same
+        total weight. A row with several labels gets the mean weight of its labels.
     tune : float, bool or None, default None
-        Of `fit`: choose loss, learning rate, epochs and L2 regularisation, as far as they are
-        None, on rows held out, for so many seconds at most; True: 60. Needs 10 rows.
+        Time limit in seconds within which `fit` chooses the loss, learning rate, epochs and L2
+        regularization that are None, using held-out rows; True means 60. Requires 10 rows.
     cluster : str or None, default None
-        Of `fit`: train on the workers of this address: ``"local:4"``, ``"tcp://HOST:PORT"``,
+        Address of workers on which `fit` trains: ``"local:4"``, ``"tcp://HOST:PORT"``,
         ``"tls://HOST:PORT"`` or a scheduler file of Dask.
     shards : int or None, default None
-        Parts of the rows, trained separately on the cluster (default: the workers at the start).
+        Number of parts of the rows that are trained separately on the cluster (default: the number
+        of workers at the start).
     distribute : {"mixture", "vote", "gradient", "iterate"}, default "mixture"
-        Method on the cluster; see ``dcme-w2v classify train --distribute``.
+        How results from the cluster are combined; see ``dcme-w2v classify train --distribute``.
     {verbose}
 
     Attributes
@@ -108,10 +109,10 @@ class MaxentClassifier(LinearMixin, Estimator):
     classes_ : ndarray, shape (classes,)
         The labels, sorted; the columns of an indicator matrix.
     threshold_ : float
-        Of `fit` with an indicator matrix: labels with at least this probability are predicted. It
-        has the best micro F1 on rows left out.
+        Set by `fit` with an indicator matrix: labels with at least this probability are predicted.
+        It is the value with the best micro F1 on held-out rows.
     coef_ : ndarray of float32, shape (classes, features)
-        Weights; also with two classes one row per class.
+        Weights, with one row per class even if there are only two classes.
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     n_features_in_ : int
@@ -119,31 +120,32 @@ class MaxentClassifier(LinearMixin, Estimator):
     feature_names_in_ : ndarray of str, shape (features,)
         Names of the columns of a DataFrame.
     n_iter_ : int
-        Epochs, or iterations of L-BFGS; one per call of `partial_fit`.
+        Number of epochs or L-BFGS iterations; each call of `partial_fit` counts as one.
     objective_ : str
-        The objective in use: with `objective="auto"`, the one that was chosen.
+        The objective that was used; with `objective="auto"`, the one that was chosen.
     loss_ : str
-        Of `fit`: the loss in use.
+        The loss that `fit` used.
     lr_ : float
-        Of `fit`: the initial learning rate in use. The default is as for the parameter `lr`, or
-        lower, if held-out rows are predicted better.
+        The initial learning rate that `fit` used. It is the default of `lr`, or lower if held-out
+        rows are then predicted better.
     tuned_ : dict
-        Of `fit` with `tune`: the parameters that were chosen.
+        The parameters that `fit` chose with `tune`.
     epochs_ : list of dict
-        Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
+        For each epoch of `fit`: `epoch`, `seconds`, `loss` and `lr`.
 
     Notes
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
-    squared weights without the biases. Where features, classes and rows are few (a product of
-    features and classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is
-    set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1, by the
-    likelihood, where there are 50 rows, two a class, and none is given. The default learning rates
-    are for rows of unit length and are divided by the mean squared length of the rows; if lengths
-    differ much, by the median, and steps of longer rows are bounded. Up to 2^33 products of a value
-    and a weight, one thread trains, and the same `random_state` gives the same bits with any
-    `threads`. Longer trainings with several threads update the weights without locks, and differ
-    slightly between runs; ``threads=1`` and ``solver="lbfgs"`` do not.
+    squared weights without the biases. If there are few features, classes and rows (features times
+    classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is set, `fit` uses
+    L-BFGS, which reaches the optimum. If `l2` is not given, and there are at least 50 rows and two
+    per class, cross-validation chooses it from 1e-6 to 0.1 by the likelihood. The default learning
+    rates assume rows of unit length and are divided by the mean squared length of the rows. If
+    lengths vary widely, the median is used instead, and the steps of longer rows are bounded.
+    Training that takes up to 2^33 products of a value and a weight uses one thread, so that the
+    same `random_state` gives identical results with any `threads`. Longer training with several
+    threads updates the weights without locks, and results differ slightly between runs, except with
+    ``threads=1`` or ``solver="lbfgs"``.
 
     Examples
     --------
@@ -159,7 +161,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, and its type
+    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, and its dtype
     _calibration: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
@@ -170,19 +172,21 @@ class MaxentClassifier(LinearMixin, Estimator):
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers, converted to float32.
         y : array, shape (rows,), or dense or sparse matrix, shape (rows, labels)
-            One label per row; or an indicator matrix, 1 for each label of a row and 0 for the
-            others. A row may have no label.
+            One label per row, or an indicator matrix with 1 for each label of a row and 0 for the
+            others. In an indicator matrix, a row may have no label.
         sample_weight : array, shape (rows,), optional
-            Weights of the rows, of which only the proportions count: a row of a weight of 2 counts
-            as two rows in all that is learned, chosen and calibrated, a row of 0 is left out.
+            Weights of the rows, of which only the proportions matter: a row with weight 2 counts as
+            two rows in training, in the choice of settings and in calibration; a row with weight 0
+            is left out.
 
         Raises
         ------
         ValueError
             The rows are not finite, the numbers of rows and labels differ, there is only one class,
-            a parameter is not valid, or an indicator matrix has other entries than 0 and 1.
+            a parameter is not valid, or an indicator matrix has entries other than 0 and 1.
         KeyboardInterrupt
-            While the weights are trained; `partial` is this classifier with the weights so far.
+            Interrupted while training the weights; `partial` is this classifier with the weights so
+            far.
         """
         with reporting_to(self._progress) as reporter:
             learn = self._fit_sets if is_indicator(y) else self._fit_labels
@@ -219,7 +223,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _sets_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
     ) -> Labeled:
-        """Return rows with the labels that the indicator matrix assigns to them."""
+        """Combine rows with the labels that the indicator matrix `y` assigns to them."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
@@ -228,7 +232,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         matrix = check_features(self, X, reset=reset)
         sets, count = label_sets(y, matrix.shape[0])
         if not reset and count != len(self.classes_):
-            raise UsageError(f"y has {count} columns, and there are {len(self.classes_)} classes")
+            raise UsageError(
+                f"y has {count} columns; must have {len(self.classes_)}, one per class"
+            )
         options = resolved(replace(given, loss="hinge"), count, multilabel=True)
         if shortage := resource_estimate(matrix, sets, count, options)["refused"]:
             raise shortage
@@ -243,11 +249,13 @@ class MaxentClassifier(LinearMixin, Estimator):
         """Fit to rows and an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
-                raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
+                raise UsageError(
+                    f"{name}={value}: is not supported with an indicator matrix; omit it"
+                )
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):
             raise UsageError(
-                "y has no labels, as all its entries are 0; give 1 for each label of a row"
+                "y assigns no labels: all entries are 0; set an entry to 1 for each label of a row"
             )
         given = replace(options_of(self), loss="hinge")
         warn_of_short_rows(data.matrix, given.bias)
@@ -276,7 +284,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return the training on workers; None without `cluster`."""
+        """Return the trainer that uses the workers of `cluster`; None without `cluster`."""
         options = DistributeOptions(self.cluster, self.shards, self.distribute)
         if options.cluster is None:
             return None
@@ -297,15 +305,16 @@ class MaxentClassifier(LinearMixin, Estimator):
         X, y
             As in `fit`.
         classes : array, optional
-            All labels of all calls; required in the first call, except with an indicator matrix.
+            All labels that occur in any call; required in the first call, except with an indicator
+            matrix.
         sample_weight : array, shape (rows,), optional
-            How many copies of each row are learned, at most 100.
+            How many times each row counts, at most 100.
         """
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
             raise UsageError(
-                "partial_fit: y has a different form in the first call; give an indicator matrix "
-                "in all calls or in none"
+                "partial_fit: y has a different form than in the first call; give an indicator "
+                "matrix in all calls or in none"
             )
         if self.class_weight == "balanced":
             raise UsageError(
@@ -321,7 +330,9 @@ class MaxentClassifier(LinearMixin, Estimator):
             data = self._labeled(X, y, classes, sample_weight, first)
         count = len(self.classes_)
         if several and classes is not None and not np.array_equal(self.classes_, classes):
-            raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
+            raise UsageError(
+                f"partial_fit: classes must be the column numbers 0 to {count - 1}; omit them"
+            )
         problem = Problem(data, count, options, several).with_none()
         options, data = problem.options({}), problem.data
         start = None if first else resized(self._linear().copy(), problem.classes)
@@ -348,26 +359,34 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         first: bool,
     ) -> Labeled:
-        """Return rows with the class index of their label."""
+        """Combine rows with the class indices of their labels."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
-                raise UsageError("partial_fit: give classes in the first call")
+                raise UsageError(
+                    "partial_fit: the first call requires all labels; give them as classes"
+                )
             self.classes_ = np.unique(np.asarray(classes))
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise UsageError("partial_fit: classes differ from the classes of the first call")
+            raise UsageError(
+                "partial_fit: classes differ from those of the first call; give the same ones, or "
+                "omit them"
+            )
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
-            raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
+            raise UsageError(
+                f"partial_fit: label {labels[~known][0]} is not one of classes; give all labels in "
+                "the first call"
+            )
         return self._weighted(matrix, numbers[:, None].tolist(), sample_weight, once=False)
 
     def predict(self, X: Any) -> Any:
         """Return the most probable label of each row, shape (rows,).
 
-        After `fit` with an indicator matrix, such a matrix: labels whose probability is at least
-        `threshold_`.
+        After `fit` with an indicator matrix, the result is such a matrix, which contains the labels
+        with a probability of at least `threshold_`.
         """
         if self._indicator is not None:
             return self._predict_sets(X, *self._indicator)
@@ -390,8 +409,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     def decision_function(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes).
 
-        With two classes the difference of their scores, shape (rows,), as in scikit-learn; of an
-        indicator matrix the scores of both labels.
+        With two classes, the result is the difference of their scores, shape (rows,), as in
+        scikit-learn; with an indicator matrix of two labels, it is the scores of both.
         """
         if self._indicator is not None:
             return self._scores(X)
@@ -400,15 +419,15 @@ class MaxentClassifier(LinearMixin, Estimator):
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes).
 
-        After `fit` with an indicator matrix, each label has a probability by itself.
+        After `fit` with an indicator matrix, the probabilities of the labels are independent.
         """
         return self._calibration.apply(self._scores(X))
 
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
             raise AttributeError(
-                "this model has no single table of weights, because several models vote; train "
-                "with another distribute"
+                "this model consists of several models that vote, so it has no single weight "
+                "table; train with another value of distribute"
             )
         return self._weights
 
@@ -425,9 +444,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         once: bool = True,
     ) -> Labeled:
-        """Return rows with class weights, without those of weight 0.
+        """Apply class weights to rows, and leave out rows of weight 0.
 
-        Only the proportions count; in `partial_fit`, which sees some of the rows, the weights.
+        Only the proportions matter, except in `partial_fit`, which sees only some of the rows.
         """
         data = Labeled(matrix, labels)
         if sample_weight is None and self.class_weight is None:

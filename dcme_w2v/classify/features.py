@@ -336,7 +336,7 @@ class TextFeatures:
             advice = ["lower --min-df"] * (self.options.min_df > 1)
             advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
-                f"no word is in {self.options.min_df} to {highest:.0f} documents; "
+                f"no word occurs in {self.options.min_df} to {highest:.0f} documents; "
                 f"{' or '.join(advice)}"
             )
         return eligible

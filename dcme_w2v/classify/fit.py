@@ -312,8 +312,8 @@ def _check_loss(task: Task) -> None:
     found = float(np.average(losses, weights=some.weights))
     if found > ABOVE * untrained:
         raise DivergedError(
-            f"the training diverged: its loss is {found:.4g}, without any training "
-            f"{untrained:.4g}; give a lower --lr"
+            f"the training diverged: the loss is {found:.4g}, compared with {untrained:.4g} for an "
+            "untrained model; give a lower --lr"
         )
 
 
@@ -329,8 +329,8 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
     if fall > FALL * error:
         now = float(np.average(found, weights=weights))
         raise DivergedError(
-            f"the training diverged: documents that it has learned are predicted with {now:.4f}, "
-            f"and trials without them had {now + fall:.4f}; give a lower --lr, or other weights"
+            f"the training diverged: the score on training documents is {now:.4f}, but trials that "
+            f"held them out reached {now + fall:.4f}; give a lower --lr, or other weights"
         )
 
 
@@ -473,7 +473,7 @@ class Task:
             for name, table in self.weights.tables.items():
                 table[:] = self.best_tables[name]
             self.job.reporter.message(
-                f"the weights are from epoch {self.best_epoch}, the best on held-out documents"
+                f"kept the weights of epoch {self.best_epoch}, the best on held-out documents"
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
@@ -592,8 +592,8 @@ def _by_lbfgs(task: Task) -> None:
     task.iterate(run)
     if len(task.records) == task.options.epochs:
         warn(
-            f"L-BFGS was stopped after {task.options.epochs} iterations, before the optimum: "
-            "raise --epochs, or give a larger --l2"
+            f"L-BFGS stopped after {task.options.epochs} iterations, before it reached the "
+            "optimum; raise --epochs, or give a larger --l2"
         )
 
 

@@ -23,7 +23,7 @@ def is_indicator(y: Any) -> bool:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # rows of different lengths
         raise UsageError(
-            "y has lists of labels; give MultiLabelBinarizer().fit_transform(y)"
+            "y contains lists of labels; give MultiLabelBinarizer().fit_transform(y)"
         ) from None
 
 
@@ -40,14 +40,16 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     try:
         found = csr_matrix(y)
     except (TypeError, ValueError):
-        raise UsageError("y has several columns that are not numeric; give 0 and 1") from None
+        raise UsageError(
+            "y has several columns that are not numeric; give an indicator matrix of 0 and 1"
+        ) from None
     if found.shape[0] != rows:
         raise UsageError(
-            f"{rows} rows of X and {found.shape[0]} of y; give one row of y per row of X"
+            f"X has {rows} rows, but y has {found.shape[0]}; give one row of y per row of X"
         )
     if not 2 <= found.shape[1] <= MAX_LABELS:
         raise UsageError(
-            f"y is a sparse matrix of {found.shape[1]} columns; give one column per label"
+            f"y is a sparse matrix with {found.shape[1]} columns; give one column per label"
         )
     found.sum_duplicates()
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:

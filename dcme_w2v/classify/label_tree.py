@@ -420,7 +420,7 @@ def forest_of(model: Model, classes: int, bias: float) -> Forest:
     while f"children_{len(trees)}" in model.arrays:
         trees.append(_tree(model, f"_{len(trees)}", classes, bias))
     if len({tree.features for tree in trees}) > 1:
-        raise model.fault("features_0", "are not of as many columns as those of other trees")
+        raise model.fault("features_0", "do not have as many columns as in the other trees")
     return Forest(trees, classes)
 
 
@@ -438,7 +438,7 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
         arrays["starts"] = np.append(0, np.cumsum(lengths, dtype=np.int64))
         arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
-            raise ValueError("the labels of a tree are not all classes")
+            raise ValueError("a tree does not contain every class once")
         # the last row of each node has the bias, whose column follows the features
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:

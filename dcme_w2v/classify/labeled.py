@@ -136,7 +136,7 @@ def class_weights(
         held = sums > 0
         found[held] = sums.sum() / (held.sum() * sums[held])
     elif not isinstance(given, Mapping):
-        raise UsageError(f"--class-weight={given!r}: must be balanced, or a weight for each label")
+        raise UsageError(f"--class-weight={given!r}: must be balanced, or map labels to weights")
     else:
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
@@ -146,8 +146,8 @@ def class_weights(
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
             if not isinstance(weight, Real) or not 0 <= float(weight) <= MOST_WEIGHT:
                 raise UsageError(
-                    f"--class-weight: {name!r} has {weight!r}; give a number above 0, at most "
-                    f"{MOST_WEIGHT:,}"
+                    f"--class-weight: {name!r} has the weight {weight!r}; give a number above 0 "
+                    f"and at most {MOST_WEIGHT:,}"
                 )
             found[place[name]] = weight
     return found
@@ -182,13 +182,15 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
             kind = "integer"
         else:
             raise UsageError(
-                f"the label {reprlib.repr(label)} is {type(label).__name__}; give text without "
-                "NUL, integers or booleans"
+                f"the label {reprlib.repr(label)} has the type {type(label).__name__}; give "
+                "integers, booleans, or text without NUL"
             )
         kinds.setdefault(kind, label)
     if len(kinds) > 1:
         one, other, *_ = (reprlib.repr(label) for label in kinds.values())
-        raise UsageError(f"the labels {one} and {other} are of different types; give one type")
+        raise UsageError(
+            f"the labels {one} and {other} have different types; give labels of one type"
+        )
     return next(iter(kinds), "text")
 
 

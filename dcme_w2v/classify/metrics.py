@@ -72,8 +72,8 @@ def check_scores(scores: NDArray[np.floating]) -> None:
     wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(wrong):
         raise DivergedError(
-            f"{len(wrong)} of {len(scores)} documents have a score that is NaN or infinite: scale "
-            "the documents' values down, or train again with a lower --lr"
+            f"{len(wrong)} of {len(scores)} documents have a score that is NaN or infinite; scale "
+            "the feature values down, or train again with a lower --lr"
         )
 
 

@@ -335,13 +335,14 @@ class Predictor(Sealed, Shown, ABC):
     def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
         if self.text is None or self.text.is_by_token:
             raise UsageError(
-                "--text: is not supported, as the model does not classify texts; omit it"
+                "--text: is not supported, because the model does not classify texts; omit it"
             )
         rows = self.align_features(self.rows(list(as_texts([text]))))
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
             raise UsageError(
-                "--text: is not supported, as the model has no weights of words for labels; omit it"
+                "--text: is not supported, because the model has no weights per word and label; "
+                "omit it"
             )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
         check_scores(scores)
@@ -401,7 +402,7 @@ def restored(
     """Restore the attributes of `Predictor` from the entries that `Predictor.described` returns."""
     record = model.value("record", dict)
     if type(record.get(COLUMNS, 0)) not in (int, type(None)):
-        raise model.fault("record", f"{COLUMNS} is no number")
+        raise model.fault("record", f"{COLUMNS} is not a number")
     return (
         model.strings("classes"), text,
         None if options is None else model.options("options", options),
@@ -518,9 +519,9 @@ def _kind_of_labels_in(model: Model) -> str:
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
     except (KeyError, ValueError):
-        raise model.fault("label_kind", "does not fit the classes") from None
+        raise model.fault("label_kind", "does not match the classes") from None
     if len({*labels}) < len(labels):
-        raise model.fault("classes", "has a label twice")
+        raise model.fault("classes", "contains a label twice")
     return str(kind)
 
 
@@ -566,7 +567,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
         size = len(model.strings("classes")) + 1
         text.tag_pairs = model.array("tag_pairs", "int64", size, size)
         if (text.tag_pairs < 0).any():
-            raise model.fault("tag_pairs", "has a negative number")
+            raise model.fault("tag_pairs", "contains a negative number")
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
@@ -580,14 +581,14 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
         buckets = model.array("buckets", "int64", None)
         rising = len(buckets) == 0 or (buckets[0] >= 0 and (np.diff(buckets) > 0).all())
         if not rising or (len(buckets) and buckets[-1] >= (options.hashing or 0)):
-            raise model.fault("buckets", f"do not ascend below {options.hashing}")
+            raise model.fault("buckets", f"must ascend and stay below {options.hashing}")
     found = len(names) if names is not None else options.hashing
     found = found if buckets is None else len(buckets)
     if found != columns:
-        raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
+        raise model.fault("weights", f"cover {columns:,} features, but must cover {found:,}")
     idf = model.array("idf", "float32", columns)
     if idf.min(initial=0) < 0 or idf.max(initial=0) > MAX_IDF:
-        raise model.fault("idf", f"has numbers outside 0 to {MAX_IDF:g}")
+        raise model.fault("idf", f"contains numbers outside the range 0 to {MAX_IDF:g}")
     text = TextFeatures.restored(options, names, idf, buckets)
     restore_tag_pairs(model, text)
     return text

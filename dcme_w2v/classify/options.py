@@ -51,7 +51,7 @@ class FeatureOptions(Checked):
     features: int | None = option(
         None,
         "keep the N most frequent words and word n-grams, and N character n-grams (default: "
-        "40,000; up to 200,000 if there are few classes; by token: 300,000)",
+        "40,000, or up to 200,000 with few classes; 300,000 with --by token)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -59,7 +59,8 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "split text into lowercased words, or at whitespace without changes (default: words)",
+        "split text into lowercase words, or only at whitespace, without other changes (default: "
+        "words)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
@@ -74,7 +75,7 @@ class FeatureOptions(Checked):
     lead: int | None = option(
         None,
         "count the first N words of each document twice (default: 80 for classify train and fuse "
-        "fit; otherwise 0)",
+        "fit, otherwise 0)",
         minimum=0,
         only={"by": ("document",)},
         advanced=True,
@@ -90,8 +91,8 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "also use character n-grams within words (default: 1-4 for classify train, up to 8 MB of "
-        "text)",
+        "also use character n-grams within words (default: classify train 1-4 for up to 8 MB of "
+        "text, otherwise none)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -111,7 +112,7 @@ class FeatureOptions(Checked):
     )
     hashing: int | None = option(
         None,
-        "hash features into N columns, without a vocabulary",
+        "hash features into N columns instead of building a vocabulary",
         minimum=1,
         maximum=2**31 - 2,
         advanced=True,
@@ -123,7 +124,7 @@ class FeatureOptions(Checked):
     )
     norm: str = option(
         "l2",
-        "scale each document's vector to unit length (l2), or leave it (none)",
+        "scale each document's vector to unit length (l2), or leave it unchanged (none)",
         choices=("l2", "none"),
         advanced=True,
     )
@@ -198,23 +199,23 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees, or by "
-        "class count",
+        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees, or chosen "
+        "automatically (auto)",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "softmax loss, or squared one-vs-rest hinge loss (default: hinge up to 5,000 classes; "
-        "else softmax)",
+        "softmax loss, or squared one-vs-rest hinge loss (default: hinge for up to 5,000 classes, "
+        "otherwise softmax)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "gradient descent, L-BFGS (softmax), or dual coordinate descent (hinge; default for few "
-        "documents)",
+        "gradient descent (sgd), L-BFGS for softmax, or dual coordinate descent for hinge "
+        "(default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
@@ -236,13 +237,13 @@ class ClassifyOptions(Checked):
     )
     dcme_update: str = option(
         "robust",
-        "update rule for dcme: a more robust bound, or Algorithm 1 of the paper",
+        "update rule for dcme: a more robust bound, or Algorithm 1 of the DCME paper",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
     batch: int | None = option(
         None,
-        "mini-batch size (default: by number of classes, at most 64; hinge: at most 16)",
+        "mini-batch size (default: depends on the number of classes, at most 64, or 16 for hinge)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -262,8 +263,8 @@ class ClassifyOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: by loss and number of classes; lower if held-out "
-        "documents favor it)",
+        "initial learning rate (default: depends on the loss and the number of classes; lower if "
+        "better on held-out documents)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -278,8 +279,8 @@ class ClassifyOptions(Checked):
     )
     l2: float | None = option(
         None,
-        "L2 regularization, X/2 times the squared weights (default: sgd 0, lbfgs 1e-6, dual "
-        "chosen)",
+        "L2 regularization: X/2 times the sum of squared weights (default: 0 for sgd, 1e-6 for "
+        "lbfgs, chosen on held-out documents for dual)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -319,7 +320,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "hold out this share of the documents, or use this file, to measure every epoch",
+        "measure every epoch on this share of the documents, or on this file",
         metavar="X|FILE",
         path="reads",
     )
@@ -336,7 +337,7 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "search for unset settings, for at most SECONDS (default: 60); 0: compare nothing",
+        "search at most SECONDS for the best unset options; 0: skip all comparisons (default: 60)",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -350,8 +351,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "how shards train: averaged once (mixture) or every epoch (iterate), voting, or "
-        "summed gradients",
+        "how to combine shards: average once (mixture) or every epoch (iterate), vote, or sum "
+        "gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -371,7 +372,8 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
             label = ""
         if not label:
             raise UsageError(
-                f"--class-weight={one}: is not a label's weight; give LABEL=WEIGHT, or balanced"
+                f"--class-weight={one}: does not name a label and its weight; give LABEL=WEIGHT, "
+                "or balanced"
             )
     return found
 
@@ -408,7 +410,10 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     if options.solver == "dual":
         options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
         if options.loss != "hinge" or options.l2 == 0:
-            raise UsageError("--solver=dual: requires --loss hinge, and --l2 above 0; omit it")
+            raise UsageError(
+                "--solver=dual: requires --loss hinge and an --l2 above 0; give both, or omit "
+                "--solver"
+            )
     if options.loss == "hinge":
         options = _exact(options, f"--loss={options.loss}")
     if options.objective == "auto":
@@ -495,7 +500,9 @@ class ShrinkOptions(Checked):
 
     removed = ("coding", "words")
 
-    levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
+    levels: int = option(
+        8, "number of levels to which weights are quantized", minimum=1, maximum=MAX_LEVELS
+    )
     keep: str | None = option(
         None,
         "number or share of weights to keep, such as 0.1 or 1/20 (default: all)",
@@ -528,12 +535,13 @@ def kept_weights(keep: str | None, total: int) -> int:
     if number is not None and (number > 1 or keep == "1"):
         if number > total:
             raise UsageError(
-                f"--keep={keep}: there are only {total:,} weights; keep fewer, or a share of them"
+                f"--keep={keep}: the model has only {total:,} weights; keep fewer, or a share of "
+                "them"
             )
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is not a number or share of weights; give one such as 5000, 0.1 or "
-            "1/20"
+            f"--keep={keep}: is not a number or share of weights; give 5000, 0.1 or 1/20, for "
+            "example"
         )
     return max(1, int(share * total))

@@ -65,7 +65,9 @@ def test(
     given |= {"--min-probability": min_probability, "--calibration": calibration or None}
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
-            raise UsageError(f"{flags[0]}: is supported only for labels of documents; omit it")
+            raise UsageError(
+                f"{flags[0]}: is supported only for models that assign labels to documents; omit it"
+            )
         if confusion is not None and model.multilabel:
             raise UsageError("--confusion: requires one label per document; use --per-class")
     if not is_latent and is_by_token(model):
@@ -76,15 +78,16 @@ def test(
     except _SeveralLabels:
         if STANDARD in map(str, docs):
             raise UsageError(
-                f"{STANDARD}: several labels follow documents with one; give a file, not a stream"
+                f"{STANDARD}: only later documents have several labels, so the input must be read "
+                "again; give a file"
             ) from None
         tested.run(True)
     measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
-            f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
-            "documents with its labels"
+            f"{docs[0]}: no label is a class of the model, which has {model.classes[0]!r}, for "
+            "example; give documents with its labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:
@@ -184,7 +187,10 @@ def predict(
     if is_by_token(model):
         if count != 1 or min_probability is not None:
             flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
-            raise UsageError(f"{flag}: a model --by token has one tag per token; omit it")
+            raise UsageError(
+                f"{flag}: is not supported by a --by token model, which predicts one tag per "
+                "token; omit it"
+            )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
     for matrix, own, documents in pieces(model, docs, labels):

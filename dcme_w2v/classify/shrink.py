@@ -121,7 +121,7 @@ class WeightRanking:
             self._total += float(impact.sum())
         self.count = int(self._bins.sum())
         if not self.count:
-            raise CorpusError("all weights are 0; train the model on other documents")
+            raise CorpusError("all weights of the model are 0; train it on other documents")
         empty = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32)
         starts = np.zeros(weights.features + 1, dtype=np.int64)
         self._kept = CompressedRows((*empty, starts), (weights.features, weights.classes))
@@ -388,7 +388,9 @@ class ShrunkModel(Classifier):
         levels = compact.unpack_levels(model, kinds, len(classes), entries)
         data = levels.data
         if max(int(data.max(initial=0)), -int(data.min(initial=0))) > len(values):
-            raise model.fault("values", f"are {len(values)}, and levels are higher")
+            raise model.fault(
+                "values", f"cover {len(values)} levels, but some weights have a higher level"
+            )
         biases = model.array("biases", "float32", len(classes))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
         is_known = model.description.get("options") is not None
@@ -432,7 +434,7 @@ def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
     """
     if not isinstance(model.weights, Weights):
         raise UsageError(
-            "models that vote and trees have no single weight table; train a linear model"
+            "voting models and label trees have no single weight table; train a linear model"
         )
     centered = model.calibration.kind == "softmax" or not model.multilabel
     found = squares_of(model) if squares is None else squares

@@ -64,10 +64,10 @@ def shrink_file(
     check_model_target(output, KIND)
     model = load_classifier(path)
     if not isinstance(model, Classifier):
-        raise UsageError(f"{path}: has no feature weights; give a linear classifier")
+        raise UsageError(f"{path}: this model has no feature weights; give a linear classifier")
     if STANDARD in map(str, holdout):
         raise UsageError(
-            "--holdout=-: is not supported, as the documents are read more than once; give a file"
+            "--holdout=-: is not supported, because the documents are read twice; give a file"
         )
 
     def accuracy(one: Classifier) -> float:
@@ -163,7 +163,7 @@ def within(
     """
     assert options.max_bytes is not None
     if options.keep is not None:
-        raise UsageError("--max-bytes: already chooses --levels and --keep; omit --keep")
+        raise UsageError("--max-bytes: chooses --keep itself; omit --keep")
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
 
@@ -195,7 +195,8 @@ def within(
             break
     if best is None:
         raise UsageError(
-            f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"
+            f"--max-bytes={options.max_bytes}: the smallest possible model takes {smallest:,} "
+            "bytes; give at least that"
         )
     return best[2]
 

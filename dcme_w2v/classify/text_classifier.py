@@ -147,12 +147,16 @@ class TextClassifier(ProtocolEstimator):
         init = init.model_ if isinstance(init, TextClassifier) else init
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
-            raise UsageError("y has another form than in the first call; give it in the same form")
+            raise UsageError(
+                "y has a different form than in the first call; give it in the same form"
+            )
         self._several, self._indicator = several, indicator
         if len(texts) != len(given):
-            raise UsageError(f"{len(texts)} texts and {len(given)} labels; give a label for each")
+            raise UsageError(
+                f"there are {len(texts)} texts, but {len(given)} labels; give one per text"
+            )
         if not any(given):
-            raise UsageError("no text has a label; give texts of two labels or more")
+            raise UsageError("no text has a label; give texts with at least two different labels")
         weights = check_weights(sample_weight, len(texts))
         kept = [i for i, own in enumerate(given) if own is not None and weights[i] > 0]
         rows = [{"text": _cell(texts[i]), "label": given[i]} for i in kept]
@@ -197,7 +201,7 @@ class TextClassifier(ProtocolEstimator):
         """Return the weights and biases by feature and by class or, of two classes, difference."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
-            raise AttributeError("this model has no single table of weights, so it has no coef_")
+            raise AttributeError("this model has no single weight table, and thus no coef_")
         labels, table = self.model_.labels, weights.get()
         table[-1] = table[-1] * weights.bias + weights.offset
         table = table[:, sorted(range(len(labels)), key=labels.__getitem__)]
@@ -305,7 +309,7 @@ class TextClassifier(ProtocolEstimator):
         """
         model = load_artifact(path, OF_CLASSES)
         if not model.is_of_texts:
-            raise UsageError(f"{path}: this model does not classify texts; use dw.load")
+            raise UsageError(f"{path}: this model does not classify texts; open it with dw.load")
         return cls.of(model)
 
     @classmethod
@@ -365,8 +369,10 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
     for label in flat:
         name = name_of_label(label, kind)
         if known.setdefault(name, label) != label:
-            raise UsageError(f"the label {label!r} has the same text as another label; rename one")
+            raise UsageError(
+                f"the label {label!r} is written like another label in files; rename one of them"
+            )
     if not several and (joined := [name for name in known if "|" in name]):
-        warn(f"the label {joined[0]!r} is one label; give lists of labels where a text has several")
+        warn(f"{joined[0]!r} counts as one label; give a list of labels if a text has several")
     given = [None if own is None else [name_of_label(one, kind) for one in own] for own in lists]
     return given, kind, several, None

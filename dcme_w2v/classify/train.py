@@ -213,15 +213,15 @@ def _saved(
     except UsageError as error:  # otherwise the trained model would be lost
         whole = Result(job.output + PARTIAL, "model", model.save)
         write_with_fallback([whole])
-        raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
+        raise UsageError(f"{error.message}; the uncompressed model is in {whole.path}") from None
     found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
         cluster = fitted.cluster or {}
         chose = {
             "the epoch": fitted.options.patience is not None,
-            "the size of levels": job.max_bytes is not None,
+            "the number of levels": job.max_bytes is not None,
             "the calibration": bool(cluster) and model.calibration != Calibration(),
-            "the size of the scores": "score_factor" in cluster,
+            "the scale of the scores": "score_factor" in cluster,
         }  # fmt: skip
         own = [name for name, is_so in chose.items() if is_so]
         reporter.message(held_out_line(found, len(holdout.labels), own))
@@ -263,8 +263,8 @@ class _Models:
         reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
-                f"{self.corpus.none:,} documents have none of the labels, "
-                "which this loss cannot use; give --loss hinge"
+                f"{self.corpus.none:,} documents with none of the labels are ignored, because "
+                "only the hinge loss can use them; give --loss hinge"
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
@@ -408,12 +408,13 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     resumed = ("--checkpoint", "--resume")
     searched = (*resumed, "--cluster", "--tune")
     for what, applies, excluded, remedy in (
-        ("trees of labels (--objective tree)", options.objective == "tree", given,
+        ("label trees (--objective tree)", options.objective == "tree", given,
          "omit it, or give --loss hinge"),
         ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or give --solver sgd"),
-        ("--init, whose model has its settings", job.init is not None, searched, "omit it"),
+        ("--init, which takes the settings of its "
+            "model", job.init is not None, searched, "omit it"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),
-         "choose settings without it first, and give what was chosen"),
+         "run --tune without it first, and then give the chosen settings"),
     ):  # fmt: skip
         flags = [flag for flag in excluded if applies and given[flag] is not None]
         if flags:
@@ -433,5 +434,5 @@ def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
     if corpus.text is not None and not corpus.text.is_by_token:
         names = ["ngrams", "lead", "lead_ngrams", "subwords"]
         own |= {name: getattr(corpus.text.options, name) for name in names}
-    trees = f" {TREES} trees of labels," if options.learner == "tree" else ""
+    trees = f" {TREES} label trees," if options.learner == "tree" else ""
     return f"training:{trees} {flags_of(own)}, for {len(corpus.classes):,} classes"

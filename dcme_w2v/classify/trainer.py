@@ -384,8 +384,8 @@ def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
         warn(
-            f"the rows have a mean length of {length:.1g}, below the bias of {bias:g}: scale them "
-            "to about 1, otherwise the training may diverge or ignore them"
+            f"the rows have a mean length of {length:.1g}, below the bias of {bias:g}, so that the "
+            "training may diverge or ignore them; scale the rows to a length of about 1"
         )
 
 
@@ -487,6 +487,8 @@ class ClassifierTrainer(Trainer):
         """Train an epoch; raise DivergedError if the loss is far worse than without training."""
         found = super().epoch(number, watch)
         if self.unfinished is None and found.loss > DIVERGED * self._untrained:
-            what = f"the loss is {found.loss:.4g}, without any training {self._untrained:.4g}"
+            what = (
+                f"the loss is {found.loss:.4g}, compared with {self._untrained:.4g} before training"
+            )
             raise self._diverged(number, what)
         return found

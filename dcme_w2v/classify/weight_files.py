@@ -107,7 +107,9 @@ def scorer_of(model: Model, classes: int, bias: float | None) -> Scorer:
     while model.arrays.keys() & {f"{SPARSE_WEIGHTS[0]}_{len(models)}", f"weights_{len(models)}"}:
         models.append(weights_of(model, classes, bias, f"_{len(models)}"))
         if models[-1].features != models[0].features:
-            raise model.fault(f"weights_{len(models) - 1}", "has other rows than the first")
+            raise model.fault(
+                f"weights_{len(models) - 1}", "does not have as many rows as the first table"
+            )
     return Votes(models) if models else weights_of(model, classes, bias)
 
 

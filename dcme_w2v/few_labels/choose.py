@@ -95,9 +95,10 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     record: dict[str, Any] = {"separability": round(area, 6)}
     if is_other := differs(area, count):
         reporter.message(
-            "warning: the unlabeled documents differ from the labeled ones (separated with an "
-            f"area under the curve of {area:.2f}): folds cannot choose; {given} is taken. "
-            "If they are not of the kind to be classified, leave them out: classify train"
+            "warning: the unlabeled documents differ from the labeled ones (a classifier separates "
+            f"them with an area under the curve of {area:.2f}), so cross-validation cannot choose "
+            f"the model; using {given}. If the documents to be classified resemble the labeled "
+            "ones, use classify train instead"
         )
     of_all = bool(options.choose) and not is_other and _has_enough(data)
     measured = _measured(data, lambda part: fit_models(part, of_all), reporter)
@@ -114,8 +115,8 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     }
     shown = ", ".join(f"{name} {accuracy[name]:.4f} ({found[name]:.3g})" for name in found)
     reporter.message(
-        f"accuracy on the folds, and factor of the scores: {shown}; log-likelihood of the sum "
-        f"{log_likelihood:.4f}, of a uniform guess {-np.log(data.classes):.4f}"
+        f"cross-validation accuracy (and weight) of each model: {shown}; log-likelihood of the "
+        f"weighted sum {log_likelihood:.4f}, of a uniform guess {-np.log(data.classes):.4f}"
     )
     if line := _too_many_labels(accuracy):
         reporter.message(line)
@@ -130,8 +131,8 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
     if own <= best:
         return None
     return (
-        "the labels are not few: on the folds no model that learns from unlabeled documents is "
-        f"as good ({best:.4f}) as classify train ({own:.4f}), which takes a fraction of the time"
+        "unlabeled documents do not help here: in cross-validation, the best model that uses them "
+        f"has an accuracy of {best:.4f}, and the much faster classify train has {own:.4f}"
     )
 
 

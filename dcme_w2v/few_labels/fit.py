@@ -199,10 +199,11 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     check_values(data.labeled.matrix, "labeled")
     check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
-        raise CorpusError(f"there is {count} labeled document; give two or more")
+        raise CorpusError(f"the number of labeled documents is {count}; give two or more")
     if options.folds > count:
         raise UsageError(
-            f"there are {count} labeled documents, fewer than {options.folds} folds; give more"
+            f"there are {count} labeled documents, fewer than {options.folds} folds; give more "
+            "documents"
         )
     if not len(data.unlabeled):
         raise CorpusError(
@@ -213,16 +214,16 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     shared = there & (np.bincount(data.unlabeled.matrix.indices, minlength=columns) > 0)
     if not shared.any():
         raise CorpusError(
-            f"the unlabeled documents have 0 of the {int(there.sum()):,} features of the "
-            "labeled ones: all impacts are 0; give other documents"
+            f"the unlabeled documents contain none of the {int(there.sum()):,} features of the "
+            "labeled ones; give other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     if len(few) and (options.initial == "supervised" or options.choose):
         shown = ", ".join(str(names[c]) if names else str(c) for c in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         return [
-            f"warning: fewer labeled documents than {options.folds} folds: {shown}{more}; some "
-            "folds have no evidence for them"
+            f"warning: these classes have fewer labeled documents than the {options.folds} folds, "
+            f"so that some folds are trained without them: {shown}{more}"
         ]
     return []
 
@@ -295,7 +296,9 @@ def fit_out_of_fold(
         scores[~rest] = data.part(~rest).labeled.all_scores(own[fold])
     bad |= ~np.isin(folds, list(own))
     if bad.all():
-        raise CorpusError("no class has two labeled documents; give more, or self-training")
+        raise CorpusError(
+            "no class has two labeled documents; give more, or --initial self-training"
+        )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
     for one in own.values():  # the sums require probabilities
         one.table *= np.float32(factor)

@@ -71,7 +71,7 @@ def fit_files(
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
         raise UsageError(
-            "-: standard input can be read only once; give a file for one of the inputs"
+            "-: standard input can be read only once; give a file as one of the inputs"
         )
     with reporting_to(progress, job.log_json) as reporter:
         reporter.stage("reading", None, "documents")
@@ -127,7 +127,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
     own = replace(read.text.options, subwords=SUBWORDS)
     wide = read.with_features(own, own.most_features)
     if read.has_short_texts:
-        reporter.message("short texts: character n-grams are features")
+        reporter.message("the texts are short: using character n-grams as features")
         return wide
     labeled = {"none": read.by_label()[0], SUBWORDS: wide.by_label()[0]}
     words = labeled["none"]

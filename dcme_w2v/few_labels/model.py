@@ -46,7 +46,7 @@ class FusedModel(Classifier):
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
-            raise UsageError("the model has no levels; fit it again")
+            raise UsageError("this model has no levels; fit one with another --final")
         return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
 
     def column_names(self) -> list[str]:
@@ -89,5 +89,5 @@ def _evidence(model: Model, features: int, classes: int) -> Evidence | None:
     levels = model.rows(LEVELS, features, classes, "int8")
     highest = int(np.abs(levels.data.astype(np.int64)).max(initial=0))
     if highest > len(values) or not levels.data.all():
-        raise model.fault(LEVELS[2], f"has levels that are not 1 to {len(values)}")
+        raise model.fault(LEVELS[2], f"contains levels outside the range 1 to {len(values)}")
     return Evidence(levels, values, 0.0)

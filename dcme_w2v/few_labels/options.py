@@ -35,31 +35,34 @@ class FusedOptions(Checked):
 
     group = "Model"
 
-    levels: int = option(8, "number of weight levels", minimum=1, maximum=MAX_LEVELS)
+    levels: int = option(
+        8, "number of levels to which impacts are clustered", minimum=1, maximum=MAX_LEVELS
+    )
     impact: str | None = option(
         None,
-        "impact of features: log-odds, difference of probabilities (centered), or the paper's "
-        "(default: log)",
+        "measure of feature impact: log-odds, probability difference (centered), or as in the "
+        "paper (default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "initial model: trained on labeled documents, or also on its own predictions (default: "
-        "self-training; --final beside: supervised)",
+        "train the initial model on labels only (supervised), or also on its own predictions "
+        "(default: self-training, or supervised with --final beside)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
     rounds: int | None = option(
         None,
-        "number of passes over the unlabeled documents (default: 3 for --final distill, else 1)",
+        "number of passes over the unlabeled documents (default: 3 for --final distill, otherwise "
+        "1)",
         minimum=1,
         maximum=1000,
         advanced=True,
     )
     final: str | None = option(
         None,
-        "final model: trained on confident decisions (distill), levels with initial scores "
+        "final model: trained on confident predictions (distill), levels plus initial scores "
         "(beside), or levels alone (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
@@ -73,7 +76,7 @@ class FusedOptions(Checked):
     )
     choose: bool | None = option(
         None,
-        "combine four models by weights from cross-validation (default: unless --initial or "
+        "combine four models with weights from cross-validation (default: yes, unless --initial or "
         "--final is given)",
     )
     preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
@@ -99,8 +102,7 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: combines several models; omit --choose, or omit --preset, --initial and "
-            "--final"
+            "--choose: combines several models; omit it, or omit --preset, --initial and --final"
         )
     if choose is None and free:
         choose = True

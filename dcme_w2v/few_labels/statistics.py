@@ -94,7 +94,7 @@ class Statistics:
     def _check_size(self) -> None:
         if int(self.counts.max(initial=0)) > MAX_COUNT:
             raise UsageError(
-                "the sums over the unlabeled documents are too large; scale the feature values down"
+                "the sums over the unlabeled documents overflow; scale the feature values down"
             )
 
 
@@ -118,7 +118,7 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
         value, place = matrix.data[wrong[0]], f"row {row}, column {matrix.indices[wrong[0]]}"
         raise UsageError(
             f"{what} {place}: is {value:g}; ".lstrip()
-            + f"fused features need values from 0 to {LARGEST:g}"
+            + f"give feature values from 0 to {LARGEST:g}"
         )
 
 

@@ -107,7 +107,7 @@ def expectation_maximization(
             value = cost.fit_posterior()
         if not math.isfinite(value):
             raise DivergedError(
-                f"the cost is {value} in iteration {number} (--l2={cost.l2:g}): give a higher "
+                f"the cost is {value} in iteration {number} (--l2={cost.l2:g}); give a higher "
                 "--l2, or rows of unit length"
             )
         costs.append(value)
@@ -213,8 +213,8 @@ def fit(
     if several:
         costs = ", ".join(f"{kind} {value:.6g}" for kind, value in lowest.items())
         reporter.message(
-            f"lowest cost after an iteration of {len(tried)} starts: {costs}; "
-            f"continued from {chosen}"
+            f"lowest cost after one iteration from each of {len(tried)} starts: {costs}; "
+            f"continuing from {chosen}"
         )
         reporter.stage(f"EM from {chosen}", rounds, "iterations")
         best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)

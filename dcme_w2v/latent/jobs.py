@@ -158,8 +158,7 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     """Return the numbers of latent classes to compare; None for the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
-            "--unsupervised: is not supported with --holdout, as there are no labels to measure; "
-            "omit one"
+            "--unsupervised: is not supported with --holdout, which requires labels; omit one"
         )
     if job.choose is None:
         return [options.latent]
@@ -170,9 +169,12 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     try:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:
-        raise UsageError(f"--choose={job.choose}: give numbers such as 10,20,40") from None
+        raise UsageError(
+            f"--choose={job.choose}: must be numbers separated by commas; give 10,20,40, for "
+            "example"
+        ) from None
     if min(found) < 2:
-        raise UsageError(f"--choose={job.choose}: must be numbers of at least 2")
+        raise UsageError(f"--choose={job.choose}: every number must be at least 2")
     return list(dict.fromkeys(found))
 
 

@@ -167,7 +167,7 @@ class LatentClassifier(Predictor):
         shares = model.array("shares", "float64", None)
         stored = model.array("weights", "float32", None, len(shares))
         if len(stored) < 2 or len(shares) < 2:
-            raise model.fault("weights", "has no features, or fewer than two latent classes")
+            raise model.fault("weights", "must have features and at least two latent classes")
         _check_shares(model, "shares", shares[None, :])
         weights = Weights(len(stored) - 1, len(shares), 1.0)
         weights.set(stored)
@@ -176,7 +176,7 @@ class LatentClassifier(Predictor):
             alpha = model.array("alpha", "float32", len(shares), len(classes))
             _check_shares(model, "alpha", alpha)
         elif len(classes) != len(shares):
-            raise model.fault("alpha", "there is no such array")
+            raise model.fault("alpha", "this array is missing")
         if "right" in model.arrays:
             right = model.array("right", "float32", None, weights.features)
         text = text_of(model, weights.features if right is None else len(right))
@@ -198,4 +198,4 @@ def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
 def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:
     sums = rows.sum(axis=1, dtype=np.float64)
     if not ((rows >= 0).all() and (abs(sums - 1) < _SUM).all()):
-        raise model.fault(name, "has a row that does not sum to 1")
+        raise model.fault(name, "contains a row that does not sum to 1")

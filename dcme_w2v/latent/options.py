@@ -39,23 +39,24 @@ class LatentOptions(Checked):
     )
     starts: int | None = option(
         None,
-        "EM starts, of which the best is kept (default: 1; unsupervised: 10, few documents: 30)",
+        "number of EM starts; the best is kept (default: 1; unsupervised: 10, or 30 for few "
+        "documents)",
         minimum=1,
         maximum=10000,
         advanced=True,
     )
     lsa: int | None = option(
         None,
-        "reduce rows to N dimensions by latent semantic analysis; 0: off (default: unsupervised "
-        "50, otherwise 0)",
+        "reduce rows to N dimensions by latent semantic analysis; 0: off (default: 50 if "
+        "unsupervised, otherwise 0)",
         minimum=0,
         maximum=10000,
         advanced=True,
     )
     l2: float | None = option(
         None,
-        "L2 regularization, X/2 times the squared weights (default: 3e-6; unsupervised: estimated"
-        " from the documents)",
+        "L2 regularization: X/2 times the sum of squared weights (default: 3e-6; unsupervised: "
+        "estimated from the documents)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -116,8 +117,8 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         raise UsageError(f"--latent={latent}: must be at least 2")
     if latent > rows:
         raise UsageError(
-            f"--latent={latent}: there are only {rows} documents; give fewer classes, or more "
-            "documents"
+            f"--latent={latent}: there are only {rows} documents; give fewer latent classes, or "
+            "more documents"
         )
     found: dict[str, Any] = {
         "starts": (STARTS_OF_FEW if rows < FEW_DOCUMENTS else STARTS_UNSUPERVISED) if own else 1,

@@ -99,7 +99,9 @@ class ChunkedArray:
         size = 0
         for piece in self.make():
             if piece.dtype != self.dtype:
-                raise ValueError(f"a piece is {piece.dtype}, but the array is {self.dtype}")
+                raise ValueError(
+                    f"a piece has the type {piece.dtype}, but the array has {self.dtype}"
+                )
             size += piece.nbytes
             yield piece
         if size != self.nbytes:
@@ -125,7 +127,8 @@ def check_mapped(*arrays: Array | None) -> None:
             begin = found.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
             if whole.size() < begin + len(whole):
                 raise FormatError(
-                    f"{found.filename}: was truncated while it was open; write it again and reload"
+                    f"{found.filename}: the file was truncated while it was open; write it again "
+                    "and reload it"
                 )
 
 

@@ -294,9 +294,7 @@ def check_all_labeled(y: Any) -> None:
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
     if max(known, default=0) > 1:  # -1, 0, 1 are classes
-        warn(
-            f"y has -1 in {count:,} rows, which is used as a class; if it means no label, {remedy}"
-        )
+        warn(f"the label -1 of {count:,} rows counts as a class; if it means no label, {remedy}")
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:
@@ -330,7 +328,9 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     if not without.any():
         return y, without
     if without.all():
-        raise UsageError(f"no row has a label: all are {array[0]!r}; give labels of two classes")
+        raise UsageError(
+            f"no row has a label: all labels are {array[0]!r}; give labels of two classes"
+        )
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
@@ -367,9 +367,11 @@ def check_weights(sample_weight: Any, count: int) -> F64:
     if weights.ndim == 0:
         weights = np.full(count, float(weights))
     if weights.shape != (count,):
-        raise UsageError(f"sample_weight has the shape {weights.shape}: must be ({count},)")
+        raise UsageError(
+            f"sample_weight has the shape {weights.shape}: must be ({count},), one weight per row"
+        )
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise UsageError("sample_weight: must be finite and not negative")
+        raise UsageError("sample_weight: weights must be finite and not negative")
     if not weights.any():
-        raise UsageError("sample_weight: all are zero; give a positive weight")
+        raise UsageError("sample_weight: all weights are zero; give at least one positive weight")
     return weights

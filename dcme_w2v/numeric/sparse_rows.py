@@ -172,7 +172,9 @@ def checked_rows(X: Any) -> csr_matrix:
     if not issparse(X):
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
-        raise ValueError(f"has {len(X.shape)} dimensions; give a matrix with one row per document")
+        raise ValueError(
+            f"has {len(X.shape)} dimensions; give a matrix with two, one row per document"
+        )
     if X.shape[1] > MAX_COLUMNS:
         raise ValueError(f"has {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are supported")
     _check_structure(X)
@@ -191,7 +193,7 @@ def checked_rows(X: Any) -> csr_matrix:
         row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
         column = found.indices[wrong[0]]
         raise ValueError(
-            f"row {row}, column {column}: is not a finite number of float32; repair the data"
+            f"row {row}, column {column}: is not a finite float32 number; correct the value"
         )
     return found
 

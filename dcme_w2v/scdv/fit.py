@@ -191,7 +191,7 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
             "vector; use vectors of the same language, trained on text with the same tokenization"
         )
     if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):
-        raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
+        raise CorpusError(f"no word occurs in {options.min_df} or more documents; lower --min-df")
 
 
 def _with_words(

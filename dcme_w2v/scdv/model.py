@@ -130,7 +130,9 @@ class DocumentModel(Sealed, Shown):
     def composer(self) -> Composer:
         """Return the composer of the C core; raise an error if a row would exceed 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
-            raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
+            raise DcmeError(
+                f"document vectors would have {self.columns:,} columns; use fewer --clusters"
+            )
         is_log = self.options.term_frequency == "log"
         weights = self.idf[: len(self.vectors)]
         if self.options.representation == "average":
@@ -236,10 +238,12 @@ class DocumentModel(Sealed, Shown):
         words = model.words()
         counts = model.array("counts", "int64", len(words))
         if counts.min(initial=0) < 0:
-            raise model.fault("counts", "has a number below 0")
+            raise model.fault("counts", "contains a negative number")
         vectors = _bounded(model, "vectors", None, None)
         if len(vectors) > len(words) or not vectors.shape[1]:
-            raise model.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
+            raise model.fault(
+                "vectors", f"has the shape {vectors.shape}, which does not match {len(words)} words"
+            )
         return cls(
             options,
             words,
@@ -257,7 +261,7 @@ def _bounded(model: Model, name: str, *shape: int | None) -> F32:
     """Return an array whose products and sums cannot overflow."""
     found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
-        raise model.fault(name, f"has a number beyond {_MAX_NUMBER:g}")
+        raise model.fault(name, f"contains a number whose size exceeds {_MAX_NUMBER:g}")
     return found
 
 

@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "set entries below this percentage of the mean document extremes to zero",
+        "percentage of the mean extreme entry below which entries are set to zero",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
@@ -58,21 +58,22 @@ class ScdvOptions(Checked):
     )
     center: bool | None = option(
         None,
-        "subtract the mean word vector and rescale to unit length (default: only for scdv)",
+        "subtract the mean word vector and rescale to unit length (default: yes for scdv, "
+        "otherwise no)",
         only=COMPOSED,
         advanced=True,
     )
     power: float | None = option(
         None,
-        "raise absolute entries to this power, then rescale to unit length (default: scdv 0.5, "
-        "otherwise 1)",
+        "raise absolute entries to this power, then rescale to unit length (default: 0.5 for "
+        "scdv, otherwise 1)",
         minimum=0.0,
         maximum=1.0,
         only=COMPOSED,
     )
     tfidf: float | None = option(
         None,
-        "append tf-idf vectors, X times as long as the others (default: scdv 2, otherwise 0)",
+        "append tf-idf vectors X times as long as the rest (default: 2 for scdv, otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,

@@ -134,8 +134,8 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         raise CorpusError("there are no documents on which to measure coherence; give one per line")
     if not together.any():
         raise CorpusError(
-            f"none of the {documents:,} documents has a word of the topics; give documents of the "
-            "same language and with the same tokenization"
+            f"none of the {documents:,} documents contains a word of the topics; give documents in "
+            "the same language and with the same tokenization"
         )
     result = []
     for words in top_words:

@@ -38,7 +38,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
     """Return pairs above a threshold, sorted by row; the first row is the smaller one."""
     least = THRESHOLD if threshold is None else threshold
     if not isinstance(least, Real) or not 0 < least <= 1:
-        raise UsageError(f"threshold={least!r:.40}: must be above 0, and 1 at most")
+        raise UsageError(f"threshold={least!r:.40}: must be above 0 and at most 1")
     found: list[Duplicate] = []
     rarest = _rarest(index)
     by_word = rarest.T.tocsr()

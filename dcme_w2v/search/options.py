@@ -21,11 +21,11 @@ class SearchOptions(Checked):
         maximum=1,
     )
     characters: float = option(
-        1.0, "weight of character n-grams, relative to 1 for words", minimum=0, maximum=100
+        1.0, "weight of character n-grams (words have the weight 1)", minimum=0, maximum=100
     )
     vector_weight: float = option(
         0.1,
-        "weight of the cosine similarity of VECTORS, relative to 1 for words",
+        "weight of the cosine similarity of VECTORS (words have the weight 1)",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -129,7 +129,10 @@ class Search(Shown):
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
         named = list(names)  # names may be generated while texts are read
         if named and len(named) != len(beginnings):
-            raise UsageError(f"names: {len(named)} for {len(beginnings)} documents; give one each")
+            raise UsageError(
+                f"there are {len(named)} names for {len(beginnings)} documents; give one name per "
+                "document"
+            )
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))
 
     def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
@@ -211,7 +214,7 @@ class Search(Shown):
         counts = model.rows(COUNTS, len(beginnings), len(words))
         grams = model.rows(OF_GRAMS, len(words), GRAMS)
         if len(names) not in (0, len(beginnings)):
-            raise model.fault("names_offsets", "has another number of documents")
+            raise model.fault("names_offsets", "does not match the number of documents")
         rows = None
         if "rows" in model.arrays:
             rows = model.array("rows", "float32", len(words), None)
@@ -256,5 +259,5 @@ def _list_of(model: Model, name: str) -> Words:
     offsets = model.array(f"{name}_offsets", "int64", None)
     rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
     if not rising or offsets[-1] != len(text):
-        raise model.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
+        raise model.fault(f"{name}_offsets", "must ascend from 0 to the length of the text")
     return Words(np.asarray(text), np.asarray(offsets))

@@ -140,7 +140,7 @@ def _card(
     lines += [
         f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
         f"{__version__}.",
-        f"A sentence vector is the mean of the rows of its words; their pooling is: {pooling}.",
+        f"A sentence vector is the mean of the rows of its words; pooling: {pooling}.",
         "",
         "```python",
         "from sentence_transformers import SentenceTransformer",

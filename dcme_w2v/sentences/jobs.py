@@ -106,7 +106,7 @@ def encode(
             zeros += int((~part.any(axis=1)).sum())
     more = f", {zeros:,} without any known word" if zeros else ""
     with reporting_to(progress) as reporter:
-        reporter.message(f"{rows:,} sentences{more}: {columns} columns")
+        reporter.message(f"{rows:,} sentences{more}, {columns} columns")
     return read_npy(output) if kind == ".npy" else None
 
 
@@ -116,13 +116,17 @@ def _kind_of(output: str) -> str:
         return ".tsv"
     suffix = uncompressed_name(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
-        raise UsageError(f"{output}: give a file that ends in .npy, .npz or .tsv, or -")
+        raise UsageError(
+            f"{output}: has no known suffix; give a name ending in .npy, .npz or .tsv, or -"
+        )
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
-            f"{output}: is a stream, and npy needs the number of rows first; give .tsv"
+            f"{output}: npy cannot be written to a stream; give .tsv, or write to a file"
         )
     if suffix != ".tsv" and compression_of(output) is not None:
-        raise UsageError(f"{output}: {suffix} is not compressed again; name X{suffix} or X.tsv.gz")
+        raise UsageError(
+            f"{output}: {suffix} files cannot be written compressed; name it X{suffix} or X.tsv.gz"
+        )
     return suffix
 
 
@@ -135,7 +139,7 @@ def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
             yield Tokenized(held) if isinstance(block, Tokenized) else held
             held = b""
         elif len(held) > LINE_BYTES:
-            raise CorpusError(f"{name}: a line has more than {LINE_BYTES:,} bytes; split it")
+            raise CorpusError(f"{name}: a line is longer than {LINE_BYTES:,} bytes; split it")
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:

@@ -15,7 +15,7 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "weighted mean of whitened vectors (static), uSIF without common components, or plain mean",
+        "weighted mean of whitened vectors (static), uSIF with common components removed, or mean",
         choices=POOLINGS,
     )
     dim: int | None = option(
@@ -25,5 +25,5 @@ class EncodeOptions(Checked):
         only={"pooling": ("static",)},
     )
     unit: bool = option(
-        False, "scale sentence vectors to unit length (default: as declared by a folder of VECTORS)"
+        False, "scale sentence vectors to unit length (default: as declared if VECTORS is a folder)"
     )

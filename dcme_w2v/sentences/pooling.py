@@ -76,15 +76,20 @@ class Pooling:
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
-            raise UsageError(f"--dim={dim}: is for --pooling=static, and at most {most}")
+            raise UsageError(
+                f"--dim={dim}: requires --pooling=static and a value of at most {most}"
+            )
         if kind == "mean":
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():
-            raise UsageError(f"--pooling={kind}: the vectors are empty or contain NaN; give others")
+            raise UsageError(
+                f"--pooling={kind}: the vectors are empty or contain NaN or infinity; give other "
+                "vectors"
+            )
         if counts is None:
             warn(
-                "the vectors have no word counts, so they are assumed to be sorted by frequency; a "
-                ".safetensors file has counts"
+                "the vectors have no word counts, so they are assumed to be sorted by frequency; "
+                "give a .safetensors file, which has counts"
             )
             tokens = counts_by_order(len(vectors))
         else:

@@ -65,7 +65,7 @@ def _refused(path: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
+        raise FormatError(f"{path}: {str(error).splitlines()[0]}; write the file again") from None
 
 
 def pooled_rows(

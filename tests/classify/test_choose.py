@@ -188,7 +188,7 @@ def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
     assert len(trained) == 10 and set(trained) == {160, 240}
     record = described("m")["record"]["choice"]
     assert record["complete"] and record["held_out"] == 240 and len(record["trials"]) == 4
-    assert f"settings: {record['flags']}, by 240 documents held out (" in cli.err
+    assert f"settings: {record['flags']}, chosen on 240 held-out documents (" in cli.err
     cli(f"{TRAIN} --output again", *shlex.split(record["flags"]))
     assert arrays_in("m") == arrays_in("again")
     assert described("m")["options"] == described("again")["options"]
@@ -227,7 +227,7 @@ def test_a_tuned_model_predicts(cli, more):
 def test_too_few_documents(cli):
     Path("d.tsv").write_text("a\tone\nb\ttwo\n")
     error = cli.error(f"{TRAIN} --tune --output m --quiet")
-    assert "--tune 60: 2 documents or sentences of 2 classes are too few" in error
+    assert "--tune 60: 2 documents or sentences are too few" in error
     cli(f"{TRAIN} --output m")
     assert "without a comparison" in cli.err
 
@@ -286,7 +286,7 @@ def test_trials_learn_from_some_of_many_documents(monkeypatch):
 def test_the_time_limit_keeps_the_first_setting():
     found = choose.choose(problem(), 1e-9)
     assert not found.complete and not found.trials and found.setting["solver"] == "dual"
-    assert "no trial ended" in found.line and found.record["complete"] is False
+    assert "no trial finished" in found.line and found.record["complete"] is False
 
 
 def test_a_signal_ends_the_search(monkeypatch):
@@ -297,7 +297,9 @@ def test_a_signal_ends_the_search(monkeypatch):
         return epoch(*given)
 
     monkeypatch.setattr(choose.ClassifierTrainer, "epoch", signalled)
-    with pytest.raises(Interrupted, match="nothing was written; the best so far: loss") as error:
+    with pytest.raises(
+        Interrupted, match="nothing was written; the best settings so far: loss"
+    ) as error:
         choose.choose(problem(), received=received)
     assert error.value.exit_code == 130
 

@@ -90,9 +90,9 @@ def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
 def test_invalid_input_of_a_model():
     rows, labels = problem(3)
     model = MaxentClassifier().fit(rows, labels)
-    with pytest.raises(ValueError, match="classes in the first call"):
+    with pytest.raises(ValueError, match="the first call requires all labels"):
         MaxentClassifier().partial_fit(rows, labels)
-    with pytest.raises(ValueError, match="differ from the classes of the first call"):
+    with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(rows, labels, classes=[0, 1])
 
 
@@ -177,7 +177,7 @@ def test_marks_of_rows_without_a_label():
     def fit(labels):
         return MaxentClassifier(solver="lbfgs").fit(np.eye(len(labels)), labels)
 
-    with pytest.warns(UserWarning, match="y has -1 in 2 rows"):
+    with pytest.warns(UserWarning, match="the label -1 of 2 rows counts"):
         fit([0, 1, 2, -1, -1])
     for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
         assert fit(classes).classes_.tolist() == sorted(classes)

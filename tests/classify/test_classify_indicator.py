@@ -71,7 +71,7 @@ def test_a_model_is_pickled_and_fitted_again_with_one_label_a_row():
 
 
 WRONG = {
-    "rows": (SETS[:30], {}, "40 rows of X and 30 of y"),
+    "rows": (SETS[:30], {}, "X has 40 rows, but y has 30"),
     "two": (SETS * 2, {}, "entry 2"),
     "negative": (csr_matrix(-SETS), {}, "entry -1"),
     "nan": (np.where(SETS, np.nan, 0), {}, "entry nan"),
@@ -234,6 +234,6 @@ def test_none_of_the_labels_is_a_warning_without_hinge(cli, here):
     (here / "d.tsv").write_text(none_documents(0, "tsv"))
     for options in ("--loss softmax", "--objective tree"):
         cli(f"classify train d.tsv --output m --threads 1 {options}")
-        assert "which this loss cannot use; give --loss hinge" in cli.err
+        assert "only the hinge loss can use them; give --loss hinge" in cli.err
     cli("latent fit d.tsv --output l --latent 2")
     cli("fuse fit d.tsv --unlabeled d.tsv --output f")

@@ -56,7 +56,7 @@ def test_new_words_and_labels_join_and_old_ones_stay(cli, days, options):
     cli("classify train all.tsv -o whole --quiet", *options.split())
     small = options if "bytes" in options else ""
     cli("classify train 2.tsv --init first -o second --threads 1", *small.split())
-    assert re.search(r"before, the model predicts 0\.\d+ of these documents", cli.err)
+    assert re.search(r"accuracy on the new documents before training: 0\.\d+", cli.err)
     whole, found = (accuracy(cli, model, "test.tsv") for model in ("whole", "second"))
     assert found > whole - 0.03 and accuracy(cli, "first", "test.tsv") < found - 0.2
     assert accuracy(cli, "second", "old.tsv") > accuracy(cli, "first", "old.tsv") - 0.05
@@ -110,7 +110,7 @@ def test_vectors_may_have_new_columns(cli, days):
     cli("classify train 2.svm --init first -o second --quiet")
     assert accuracy(cli, "second", "2.svm") == 1 and accuracy(cli, "second", "1.svm") > 0.9
     said = cli.error("classify train 1.tsv --init first -o third --quiet")
-    assert "this model classifies vectors; give vectors" in said
+    assert "this model classifies vectors; give documents as vectors" in said
 
 
 def test_several_labels(cli, days):

@@ -79,9 +79,9 @@ SAID = {  # a command, and what its held-out documents chose
     "latent fit docs.tsv --choose 2,3": ", which chose the number of latent classes",
     "classify train docs.tsv": "",
     "classify train docs.tsv --patience 2": ", which chose the epoch",
-    "classify train docs.tsv --max-bytes 9000": ", which chose the size of levels",
+    "classify train docs.tsv --max-bytes 9000": ", which chose the number of levels",
     "classify train docs.tsv --objective gd --cluster local:0 --shards 2 --distribute mixture":
-        ", which chose the size of the scores",
+        ", which chose the scale of the scores",
 }  # fmt: skip
 
 

@@ -163,7 +163,7 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
             np.sign(shrunk.evidence.levels.matrix().toarray()).ravel(), wanted
         )
     model.weights.table[:] = 0
-    with pytest.raises(CorpusError, match="all weights are 0"):
+    with pytest.raises(CorpusError, match="all weights of the model are 0"):
         shrink(model, ShrinkOptions())
 
 

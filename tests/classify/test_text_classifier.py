@@ -97,11 +97,11 @@ def test_it_works_in_scikit_learns_tools():
 @pytest.mark.parametrize(
     "texts, labels, message",
     [
-        (["a", "b"], ["x"], "2 texts and 1 labels"),
-        ([], [], "no text has a label; give texts of two labels or more"),
+        (["a", "b"], ["x"], "there are 2 texts, but 1 labels"),
+        ([], [], "no text has a label; give texts with at least two different labels"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
-        (["a", "b"], ["x y", "x  y"], "the same text as another label"),
+        (["a", "b"], ["x y", "x  y"], "is written like another label"),
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.ones((2, 1)), "y has several columns"),
         (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
@@ -117,7 +117,7 @@ def test_what_cannot_be_learned_is_one_line(texts, labels, message):
 
 
 def test_labels_with_a_bar_are_one_label():
-    with pytest.warns(UserWarning, match=r"the label '\w+\|z' is one label; give lists of labels"):
+    with pytest.warns(UserWarning, match=r"'\w+\|z' counts as one label; give a list"):
         model = TextClassifier().fit(TEXTS, [f"{topic}|z" for topic in TOPICS])
     assert {one.partition("|")[2] for one in model.classes_} == {"z"}
 
@@ -169,10 +169,13 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
 
 
 @pytest.mark.parametrize("labels, message", [
-    (["a", 1], "'a' and 1 are of different types"), ([1, True], "1 and True are of different"),
-    ([1.5, 2], "1.5 is float; give text without NUL, integers or booleans"),
-    ([b"a", b"b"], "is bytes"), (["a\0", "a"], "without NUL"), ([float("inf"), 1], "inf is float"),
-    ([Decimal("1.10"), Decimal("1.1")], "is Decimal"), ([("a", 1), ["b"]], "different types"),
+    (["a", 1], "'a' and 1 have different types"), ([1, True], "1 and True have different"),
+    ([1.5, 2], "1.5 has the type float; give integers, booleans, or text without NUL"),
+    ([b"a", b"b"], "has the type "
+        "bytes"), (["a\0", "a"], "without NUL"), ([float("inf"), 1], "inf has the type "
+        "float"),
+    ([Decimal("1.10"), Decimal("1.1")], "has the type "
+        "Decimal"), ([("a", 1), ["b"]], "different types"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
     with pytest.raises(ValueError, match=message):
@@ -267,9 +270,9 @@ def test_an_indicator_matrix_gives_such_matrices(form):
     assert abs(found - y).sum() == 0 and model.score(TEXTS, y) == 1
     assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(TEXTS)[:, 2].max() == 0
     assert abs(model.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
-    with pytest.raises(UsageError, match="another form than in the first call"):
+    with pytest.raises(UsageError, match="a different form than in the first call"):
         model.partial_fit(TEXTS, y[:, :2])
-    with pytest.raises(UsageError, match="90 rows of X and 89 of y"):
+    with pytest.raises(UsageError, match="X has 90 rows, but y has 89"):
         TextClassifier().fit(TEXTS, y[1:])
 
 
@@ -309,9 +312,9 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9
-    with pytest.raises(UsageError, match="has labels of the type text, unlike '3'"):
+    with pytest.raises(UsageError, match="its labels have the type text, unlike '3'"):
         model.partial_fit(TEXTS, [3, 4, 5] * 30)
-    with pytest.raises(UsageError, match="another form"):
+    with pytest.raises(UsageError, match="a different form"):
         model.partial_fit(TEXTS, [[one] for one in TOPICS])
     with pytest.raises(UsageError, match=r"ngrams=2: .* was trained with 1; omit it"):
         TextClassifier(init=model, ngrams=2).fit(TEXTS, TOPICS)

@@ -148,17 +148,20 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("classify predict model test.conll -k 2", "-k 2: a model --by token has one tag"),
+        ("classify predict model test.conll -k 2", "-k 2: is not supported by a --by token"),
         (
             "classify test model test.conll --min-probability 0.5",
-            "--min-probability: is supported only for labels",
+            "--min-probability: is supported only for models",
         ),
         (
             "classify predict model test.conll -o o.csv",
-            "--output o.csv: is not supported by a --by token model",
+            "--output o.csv: is not supported by a --by",
         ),
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
-        ("classify train texts.conll --by token --output x", "no sentence has tags; give TOKEN"),
+        (
+            "classify train texts.conll --by token --output x",
+            "no sentence has tags; give one TOKEN",
+        ),
         ("classify train train.conll --by word --output x", "must be one of document, token"),
     ],
 )

@@ -212,7 +212,9 @@ def test_documents_without_features_are_counted(cli):
 def test_a_model_that_does_not_fit_is_kept_whole(cli):
     write(lines())
     error = cli.error("classify train d.tsv --output m --max-bytes 10 --quiet")
-    whole = re.fullmatch(r"error: --max-bytes 10: .* bytes; the whole model is in (.*)\n", error)
+    whole = re.fullmatch(
+        r"error: --max-bytes 10: .* bytes; .*; the uncompressed model is in (.*)\n", error
+    )
     assert not Path("m").exists() and len(load_classifier(whole[1]).classes) == 2
 
 
@@ -282,7 +284,7 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
     ("m", "give a label, a text, or both"), ("m tool", "did you mean tools?"),
     ("v --text saw", "the model does not classify texts"),
     ("t --text saw", "the model does not classify texts"),
-    ("o --text saw", "the model has no weights of words for labels"),
+    ("o --text saw", "the model has no weights per word and label"),
 ])  # fmt: skip
 def test_what_cannot_be_explained_is_an_error(model, cli, rest, message):
     write("x 0:1\ny 1:1\n" * 5, "x.svm")
@@ -306,10 +308,10 @@ def test_class_weights_multiply_the_loss_and_are_recorded(cli, flags):
 
 @pytest.mark.parametrize("flags, message", [
     ("animal=2", "no document has the label 'animal'; omit it"), ("animals=0", "must be above 0"),
-    ("animals", "animals: is not a label's weight"), ("=2", "=2: is not a label's weight"),
+    ("animals", "animals: does not name a label"), ("=2", "=2: does not name a label"),
     ("tools=-1", "give a number above 0"), ("tools=nan", "give a number above 0"),
-    ("tools=1e7", "tools' has 10000000.0; give a number above 0, at most 1,000,000"),
-    ("balanced --class-weight tools=2", "balanced: is not a label's weight; give LABEL=WEIGHT"),
+    ("tools=1e7", "tools' has the weight 10000000.0; give a number above 0 and at most 1,000,000"),
+    ("balanced --class-weight tools=2", "balanced: does not name a label and its weight"),
 ])  # fmt: skip
 def test_class_weights_that_cannot_be_used(cli, flags, message):
     write(lines())
@@ -321,19 +323,20 @@ def test_a_document_with_thousands_of_labels(cli, monkeypatch):
         monkeypatch.setattr(f"dcme_w2v.classify.{module}.TABLE_CLASSES", 2000)
     write("|".join(f"l{i}" for i in range(2000)) + "\tone two\n" + "a\tthree\n" * 50)
     cli(f"{TRAIN} --epochs 1")
-    assert "3 trees of labels" in cli.err and len(load_classifier("m").classes) == 2001
+    assert "3 label trees" in cli.err and len(load_classifier("m").classes) == 2001
 
 
 @pytest.mark.parametrize("command", ["train {} --output n", "test m {}"])
 @pytest.mark.parametrize(
     "name, text, options, advice",
     [
-        ("n.tsv", "one\ntwo\n", "", "give LABEL<TAB>TEXT"),
-        ("n.csv", "one\ntwo\n", "", "name the columns by --text-column and --label-column"),
-        ("n.csv", "a,b\none,\n", "--text-column a", "name their column by --label-column"),
-        ("n.jsonl", '{"a": "one"}\n', "--text-column a", "name their column by --label-column"),
+        ("n.tsv", "one\ntwo\n", "", "write each line as LABEL<TAB>TEXT"),
+        ("n.csv", "one\ntwo\n", "", "name the columns with --text-column and --label-column"),
+        ("n.csv", "a,b\none,\n", "--text-column a", "name the label column with --label-column"),
+        ("n.jsonl", '{"a": "one"}\n', "--text-column a", "name the label column with "
+            "--label-column"),
         ("n.csv", "a,b\none,\n", "--text-column a --label-column b",
-         "all rows are empty in column 'b'; name another column by --label-column"),
+         "column 'b' is empty in all rows; name another column with --label-column"),
     ],
 )  # fmt: skip
 def test_files_without_labels_get_the_advice_for_their_columns(
@@ -351,7 +354,7 @@ def rows_of(form):
 @pytest.mark.parametrize(
     "text, message",
     [
-        (rows_of("{word} and {word} again {i}\tpet"), "longer than texts"),
+        (rows_of("{word} and {word} again {i}\tpet"), "longer than the texts"),
         (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
         ("label\ttext\n" + rows_of("c{c}\t{word} words"), "'label', which becomes a class"),
         (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts contain markup like <BR />, whose"),
@@ -390,7 +393,7 @@ def test_columns_that_training_did_not_have_are_warned_of(cli, command):
 
 def test_documents_of_unknown_labels_only_have_no_measures(model, cli):
     write("plants\tcat\nstones\tsaw\n", "other")
-    assert "no label is a class of the model, such as" in cli.error("classify test m other")
+    assert "no label is a class of the model, which has" in cli.error("classify test m other")
 
 
 def test_a_bomb_of_labels_takes_no_memory():
@@ -408,7 +411,7 @@ def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
     write("".join(f"c{i % 3}|d{i % 2}\tw{i} common\n" for i in range(60)))
     write("e|f\tw1 common\n" * 5, "h.tsv")
     error = cli.error(f"{command} d.tsv --output m --holdout h.tsv --quiet")
-    assert "--holdout h.tsv: no label is one of the training documents, such as 'c0'" in error
+    assert "--holdout h.tsv: no label occurs in the training documents, which have 'c0'" in error
     write("e|f\tw1 common\nc1|e\tw1 common\n", "h.tsv")
     cli(f"{command} d.tsv --output m --holdout h.tsv --quiet")
 
@@ -419,7 +422,7 @@ def test_documents_without_a_feature_of_the_model_are_warned_of(cli, command):
     cli(f"{TRAIN} --subwords none")
     write("animals\tchat\ntools\tscie\nanimals\tcat\n", "n.tsv")
     cli(f"classify {command} n.tsv")
-    assert "warning: n.tsv: 2 of 3 documents have no feature of the model" in cli.err
+    assert "warning: n.tsv: 2 of 3 documents contain none of the model's features" in cli.err
 
 
 @pytest.mark.parametrize("more", ["", "--lr 0.5", "--objective tree"])
@@ -460,11 +463,11 @@ def test_measures_do_not_depend_on_the_order_of_documents(cli, monkeypatch):
         found.append(cli.json("classify test m t.tsv"))
     assert found[0] == pytest.approx(found[1]) and "precision_at_3" in found[0]
     error = cli.error("classify test m -", stdin="".join(rows))
-    assert "several labels follow documents with one; give a file" in error
+    assert "only later documents have several labels" in error
 
 
 @pytest.mark.parametrize("line, message", [
-    ("t --by token --tune", "6 documents or sentences of 2 classes are too few to choose settings"),
+    ("t --by token --tune", "6 documents or sentences are too few to choose settings"),
     ("t --by token --loss hinge", ""),
     ("d.tsv --objective tree --bias 0 --lr 0.0001 --epochs 1", ""),
 ])  # fmt: skip

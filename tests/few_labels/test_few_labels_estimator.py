@@ -74,7 +74,7 @@ def test_invalid_training_data():
         (X, problem(2)[1], {}, "there are 2 labeled documents, fewer than 3 folds"),
         (X - 1, y, {}, "Negative values in data: row 0, column 0"),
         (X, y, {"levels": 0}, "levels=0"),
-        (X * (y >= 0)[:, None], y, {}, "have 0 of the"),
+        (X * (y >= 0)[:, None], y, {}, "contain none of the"),
     ):
         with pytest.raises(ValueError, match=said):
             FusedFeatures(**options).fit(rows, labels)

@@ -64,7 +64,7 @@ def test_too_many_documents_for_the_sums():
     rows, log_p = rows_and_probabilities()
     sums = counted(rows, log_p)
     sums.counts *= MAX_COUNT // int(sums.counts.max())
-    with pytest.raises(UsageError, match="too large"):
+    with pytest.raises(UsageError, match="overflow"):
         sums.add(rows, log_p)
 
 

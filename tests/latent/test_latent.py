@@ -134,7 +134,7 @@ def test_several_labels_a_document():
     "params, y, message",
     [
         ({"latent": 7}, [0, 1] * 3, "latent=7: there are only 6 documents; give fewer"),
-        ({}, [1] * 6, "there is 1 class"),
+        ({}, [1] * 6, "the labels contain 1 class"),
         ({}, None, "latent: is required for clustering"),
         (
             {"latent": 2, "init_method": "labels"},

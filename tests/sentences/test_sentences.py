@@ -167,7 +167,9 @@ def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
 @pytest.mark.parametrize("name", ["o.npy.gz", "o.npz.xz", "o.npy.bz2"])
 def test_rows_are_not_compressed_twice(vectors, name, here):
     Path("s.txt").write_text("the king\n")
-    with pytest.raises(ValueError, match=f"{name}: .np. is not compressed again; name X.np"):
+    with pytest.raises(
+        ValueError, match=f"{name}: .np. files cannot be written compressed; name it X.np"
+    ):
         dw.encode(vectors, "s.txt", name)
     assert not Path(name).exists()
 
