@@ -1,8 +1,8 @@
 """Converts text to sparse vectors: weighted counts of words and n-grams, or feature hashing.
 
-Texts are bytes of UTF-8. Columns are in descending order of frequency. Words with their n-grams are
-one block, character n-grams another: each is cut by frequency and scaled to unit length by itself,
-so that many n-grams of characters do not outweigh the words.
+Texts are UTF-8 bytes. Columns are in descending order of frequency. Words and word n-grams form one
+block of columns, character n-grams another. Each block is limited by frequency and scaled to unit
+length separately, so that many character n-grams do not outweigh the words.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE = 4096
-# With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
+# If there are more hash values than this, only those that occur get a column, because 2^30 floats
+# would take 4 GB.
 DENSE_HASHING = 1 << 24
-REPEATED = 2  # documents that a character n-gram must be in
+REPEATED = 2  # minimum number of documents with a character n-gram
 
 
 @dataclass
@@ -69,19 +70,20 @@ class TextFeatures:
     options : FeatureOptions
         Options of the features.
     room : float
-        Bytes of text up to which counts are kept for `under`, and character n-grams are features by
-        default.
+        Number of bytes of text up to which counts are kept for `under`, and character n-grams are
+        features by default.
 
     Attributes
     ----------
     names : Words or None
-        The feature of each column, an n-gram's words joined by a space; None with hashing.
+        The name of each column; the words of an n-gram are joined by spaces. None with hashing.
     buckets : ndarray of int64, shape (columns,), or None
-        The hash value of each column, ascending, where only some have a column.
+        The hash value of each column, ascending, if only some hash values have a column.
     idf : ndarray of float32, shape (columns,)
-        Factor of each column: log((1 + documents) / (1 + documents that have it)) + 1, or 1.
+        Factor of each column: log((1 + documents) / (1 + documents with the feature)) + 1, or 1.
     tag_pairs : ndarray of int64, shape (classes + 1, classes + 1), or None
-        By token: which tag follows which, see `dcme_w2v.classify.sequences`.
+        If tokens are classified: how often each tag follows each other tag; see
+        `dcme_w2v.classify.sequences`.
     """
 
     def __init__(self, options: FeatureOptions, room: float = 0) -> None:
@@ -129,7 +131,7 @@ class TextFeatures:
         return self.names.text[self.names.offsets[:-1]] == ord(" ")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made anew, or only serves `under`."""
+        """Leave out what can be recomputed, or is only needed by `under`."""
         return {k: v for k, v in self.__dict__.items() if k != "_is_subword"} | {"_counted": None}
 
     @property
@@ -158,8 +160,8 @@ class TextFeatures:
         ----------
         documents : iterable of bytes
         most : callable, optional
-            Returns, after the documents were read, how many features are kept, by default
-            `features` of the options, and whether n-grams of words are.
+            Called after the documents were read; returns how many features to keep (default:
+            `features` of the options), and whether to keep word n-grams.
 
         Raises
         ------
@@ -177,9 +179,10 @@ class TextFeatures:
         return self._fitted(counts)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features, and the rows of the same documents, without some of the n-grams.
+        """Return features and the rows of the same documents, leaving out some of the n-grams.
 
-        `options` have those of `fit_transform`, but perhaps fewer `lead_ngrams`, or no `subwords`.
+        `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
+        `subwords`.
         """
         assert self._counted is not None
         found = TextFeatures(options)
@@ -188,11 +191,11 @@ class TextFeatures:
 
     @property
     def keeps_counts(self) -> bool:
-        """Whether `under` can choose other features of the same documents."""
+        """Whether counts are kept, so that `under` can choose other features."""
         return self._counted is not None
 
     def _fitted(self, counts: CompressedRows | csr_matrix) -> csr_matrix:
-        """Weight the counts of documents, which determine the idf."""
+        """Compute the idf from the counts of documents, and weight the counts."""
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
@@ -213,7 +216,7 @@ class TextFeatures:
         self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
 
     def transform(self, documents: Iterable[Text]) -> csr_matrix:
-        """Return documents as rows of float32, shape (documents, columns)."""
+        """Convert documents to rows of float32, shape (documents, columns)."""
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
@@ -230,7 +233,7 @@ class TextFeatures:
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count the words and n-grams of words that have a column."""
+        """Count the words and word n-grams that have a column."""
         parts = list(map(self._tokenized, texts))
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(list(map(len, parts)), out=offsets[1:])
@@ -247,7 +250,7 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _tokenized(self, text: Text) -> bytes:
-        """Return a text whose words are separated by whitespace."""
+        """Split a text into words, which are separated by spaces in the result."""
         if self._tokenizer is None or self.is_by_token:
             return bytes_of(text)
         return self._tokenizer.tokenize(text)[0]
@@ -271,7 +274,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return hashed columns; ~column instead of a column stands for the sign -1."""
+        """Return hashed columns; ~column stands for a column with the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -344,7 +347,7 @@ class TextFeatures:
     def _read(self, documents: Iterable[Text]) -> tuple[Counted, int]:
         """Return the counts of all features of documents, and the bytes of their texts."""
         numbers: defaultdict[bytes, int] = defaultdict()
-        numbers.default_factory = numbers.__len__  # the next number is the number of words so far
+        numbers.default_factory = numbers.__len__  # the next ID is the number of words so far
         texts: list[I32] = []
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
         size = 0
@@ -375,7 +378,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> CompressedRows:
-        """Count the columns that `numbered` returns for each document."""
+        """Count how often `numbered` returns each column, for each document."""
         pieces, lists = [], []
         for text in documents:
             lists.append(numbered(text))
@@ -420,7 +423,7 @@ def _counts_of_lists(
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
-    """Return the sum of rows that have no column in common."""
+    """Add matrices that have no column in common."""
     rows = [np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)) for x in (one, other)]
     columns = np.concatenate([one.indices, other.indices])
     order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")
@@ -429,7 +432,7 @@ def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
 
 
 def _repeated(names: list[bytes], counts: csr_matrix) -> tuple[list[bytes], csr_matrix]:
-    """Keep the columns that `REPEATED` documents have."""
+    """Keep the columns that occur in at least `REPEATED` documents."""
     kept = np.bincount(counts.indices, minlength=counts.shape[1]) >= REPEATED
     column_of = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     own = [names[i] for i in np.flatnonzero(kept).tolist()]

@@ -1,6 +1,6 @@
 """Fits a linear classifier: chooses settings, trains, and calibrates.
 
-`fit_linear` is the one place that does it, for files, estimators, few labels and clusters.
+`fit_linear` is the only implementation; files, estimators, few labels and clusters all use it.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from .trainer import (
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
 LEFT_OUT_OF_SETS = (
-    1000  # documents held out if documents have several labels, because most labels are rare
+    1000  # number of held-out documents if they have several labels, because most labels are rare
 )
-ABOVE = 1.25  # factor of the untrained loss at the end that counts as divergence
-FALL = 10.0  # standard errors by which training may be worse than the trials
+ABOVE = 1.25  # a final loss above this multiple of the untrained loss counts as divergence
+FALL = 10.0  # number of standard errors by which training may be worse than the trials
 
 
 @dataclass
@@ -73,16 +73,16 @@ class Fitted:
     scorer : Scorer
         The weights, votes or trees.
     options : ClassifyOptions
-        As trained, with every default.
+        The options of the training, with all defaults filled in.
     calibration : Calibration
     threshold : float or None
-        Of the probability of predicted labels, where documents have several; None: not fitted.
+        Minimum probability of predicted labels, if documents have several; None if not fitted.
     records : list of dict
-        Each epoch's `epoch`, `seconds`, `loss`, `lr`, and the held-out measures.
+        For each epoch: `epoch`, `seconds`, `loss`, `lr`, and the held-out measures.
     choice : Choice or None
         What was chosen on held-out documents.
     seconds : float
-        Of the training.
+        Duration of the training.
     cluster : dict or None
         The record of a training on a cluster.
     """
@@ -106,26 +106,27 @@ class Job:
     reporter, received
         Take the progress, and signals.
     seconds : float, optional
-        Of a search of settings (--tune); 0: neither settings nor probabilities have trials.
+        Time limit for the search of settings (--tune); 0: no trials, neither for settings nor for
+        calibration.
     chooses, calibrates : bool
-        Whether settings that are not given are chosen, and probabilities are calibrated.
+        Whether to choose the settings that are not given, and whether to calibrate probabilities.
     holdout : callable, optional
-        Returns the held-out documents under a setting; they are measured after every epoch, and
-        with `patience` choose the epoch.
+        Returns the held-out documents for a setting. The model is measured on them after every
+        epoch, and with `patience` they choose the epoch.
     begin : callable, optional
         Receives the setting and the options before the training starts.
     partial : callable, optional
         Saves the result so far after a signal, and returns a message.
     checkpoints, folder, found
-        Where and when SGD saves its state, and what it resumes from.
+        Where and when SGD saves its state, and the checkpoint that it resumes from.
     recorded : callable
-        Returns, after `begin`, further options; a resumed run must have the same.
+        Called after `begin`; returns further options, which a resumed run must share.
     described : str
         The data, for messages.
     remote : RemoteTraining, optional
         Trains on the workers of an executor.
     start : Start, optional
-        Where SGD starts; its rates are those of the second half of the schedule.
+        Initial weights for SGD, which then uses the second half of the learning-rate schedule.
     """
 
     reporter: Reporter = QUIET
@@ -148,16 +149,16 @@ class Job:
 def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
     """Choose settings, train, and calibrate the probabilities and the threshold.
 
-    A document of weight w counts w times in all of that.
+    A document with weight w counts w times in all of these steps.
 
     Raises
     ------
     Interrupted
         A signal arrived.
     DivergedError
-        The training diverged, or is far worse than its trials were.
+        The training diverged, or its result is far worse than that of its trials.
     KeyboardInterrupt
-        While training; its attribute `partial` is the result so far.
+        Interrupted while training; its attribute `partial` is the result so far.
     """
     with one_blas_thread():
         whole = problem.with_none()
@@ -205,9 +206,10 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
 def _divided(
     data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
 ) -> tuple[Labeled, Labeled | None]:
-    """Split documents into training documents, and those left out for the calibration.
+    """Split documents into training documents and documents for the calibration.
 
-    Of few documents, none are left out: folds calibrate, except trees.
+    If there are few documents, none are left out, because cross-validation calibrates, except for
+    trees.
     """
     count = len(data.labels)
     is_tree = options.objective == "tree"
@@ -224,7 +226,7 @@ def _divided(
 
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int, most: int = MAX_DOCUMENTS) -> OutOfFold:
-    """Return scores of labeled documents; if there are many, a sample from the whole file."""
+    """Return the scores of labeled documents, or of a random sample if there are many."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
@@ -271,7 +273,7 @@ def _calibrate(
 
 
 def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: bool) -> None:
-    """Fit the calibration, and with several labels the threshold, to documents left out."""
+    """Fit the calibration, and the threshold for several labels, to held-out documents."""
     kind = "logistic" if several else "normalized"
     fitted.calibration = Calibration.fit(kind, held.scores, held.labels, held.weights)
     if several and any(held.labels):
@@ -281,10 +283,10 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
-    """Return the score offset of each label, by its frequency, with the best nDCG@5.
+    """Return the score offsets, based on label frequency, that improve the nDCG@5 most.
 
-    After few epochs, rare labels have too low scores (logit adjustment, Menon et al. 2021). Nothing
-    if no gain is clear.
+    After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
+    Return None if no offset is clearly better.
     """
     relevant = relevance(labels, len(counts))
     has = relevant.any(axis=1)
@@ -349,7 +351,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The training of one set of weights: inputs of the learners, and their result.
+    """The training of one set of weights: the inputs of the learners and their results.
 
     Parameters
     ----------
@@ -360,8 +362,9 @@ class Task:
     options : ClassifyOptions
         Resolved.
     holdout : Labeled, optional
-        Held-out documents, measured after every epoch. With `patience` the weights of the last
-        epoch with the best accuracy (with several labels: precision at 1) are kept.
+        Held-out documents, on which the model is measured after every epoch. With `patience`, the
+        weights of the last epoch with the best accuracy (precision at 1 if there are several
+        labels) are kept.
     multilabel : bool
         Whether documents may have several labels.
     job : Job, optional
@@ -369,9 +372,9 @@ class Task:
     Attributes
     ----------
     learned, sample_weight
-        The documents, their instances, `classes` and `options`; and the weights of the instances.
+        The documents, instances, `classes` and `options` for the learner, and the instance weights.
     weights : Weights
-        The current weights; after training the weights of the best epoch. Trees have none.
+        The current weights, or those of the best epoch after training. Trees have none.
     scorer : Scorer
         What scores documents so far: the weights, votes or trees.
     records : list of dict
@@ -479,8 +482,9 @@ class Task:
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
         """Call `run`, and report its iterations as epochs.
 
-        It gets a function for the end of each iteration, with its number and loss, that returns
-        whether to stop, and one that raises Interrupted if a signal was received.
+        `run` is called with two functions: the first takes the number and loss of a finished
+        iteration and returns whether to stop; the second raises Interrupted if a signal was
+        received.
         """
         reporter, start = self.job.reporter, time.monotonic()
         reporter.stage("training", None, "iterations")
@@ -515,7 +519,7 @@ class Task:
 
 
 def _second_half(options: ClassifyOptions) -> ClassifyOptions:
-    """Return options whose schedule starts in the middle, without a penalty on earlier weights."""
+    """Return options for the second half of the schedule, with no penalty on earlier weights."""
     lr, epochs = options.lr or 0.0, options.epochs or 1
     return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0)
 
@@ -535,7 +539,7 @@ class SgdRun(TrainingRun):
         return self._task.scores()
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the figures of an epoch."""
+        """Store the statistics of an epoch."""
         self._task.end_epoch(record)
 
     def is_over(self) -> bool:
@@ -607,7 +611,8 @@ def _by_trees(task: Task) -> None:
     task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
 
 
-# Training functions by `ClassifyOptions.learner`; `RemoteTraining.train` is another one.
+# The training function for each `ClassifyOptions.learner`; `RemoteTraining.train` is another
+# training function.
 LEARNERS: dict[str, Callable[[Task], None]] = {
     "sgd": _by_epochs, "dual": _by_epochs, "lbfgs": _by_lbfgs, "tree": _by_trees,
 }  # fmt: skip
@@ -632,7 +637,7 @@ def _hash_of(data: Labeled) -> str:
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])
 
 
-PIECE = 16384  # documents scored at once for a gradient, as in csrc/classify/full_gradient.c
+PIECE = 16384  # number of documents scored at a time, as in csrc/classify/full_gradient.c
 
 
 def resource_estimate(
@@ -653,7 +658,8 @@ def resource_estimate(
     Returns
     -------
     dict
-        With "refused", the error if there is not enough memory: better now than after hours.
+        Its entry "refused" is the error if there is not enough memory, so that a run fails at once
+        rather than after hours.
     """
     features, count = matrix.shape[1], sum(map(len, labels))
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * count
@@ -669,7 +675,7 @@ def resource_estimate(
         memory += 4 * min(count, PIECE) * width  # scores
     else:
         memory = table * (2 if options.patience else 1)  # a second table for the best epoch
-        if options.solver == "dual":  # a variable for each document and class
+        if options.solver == "dual":  # a dual variable for each document and class
             memory += 4 * count * width
         if options.objective == "dcme":  # two columns per cluster
             columns = options.clusters if options.dcme_update == "robust" else 0
@@ -689,7 +695,7 @@ def resource_estimate(
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
     """Estimate the memory for training trees, besides the documents.
 
-    A label of a document leaves about ten weights in a tree, and two rows of features (EURLEX57K).
+    On EURLEX57K, each label of a document adds about ten weights and two feature rows to a tree.
     """
     weights = trees * (150 * labels + 64 * classes)
     root = 4 * features * min(ROOT, max(1, classes // 32))

@@ -1,4 +1,4 @@
-"""Indicator matrices, in which scikit-learn has the labels of rows that may have several."""
+"""Indicator matrices, scikit-learn's format for rows that may have several labels."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Indicator = tuple[bool, int, Any]  # whether a matrix is sparse, its columns and
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether labels are an indicator matrix: sparse, or with several columns."""
+    """Return whether labels are an indicator matrix, that is, sparse or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # rows of different lengths
+    except ValueError:  # a list whose rows have different lengths
         raise UsageError(
             "y contains lists of labels; give MultiLabelBinarizer().fit_transform(y)"
         ) from None
@@ -33,7 +33,8 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     Raises
     ------
     UsageError
-        The matrix has other entries than 0 and 1, one column, or not `rows` rows.
+        The matrix has entries other than 0 and 1, only one column, or a number of rows other than
+        `rows`.
     """
     from scipy.sparse import csr_matrix
 

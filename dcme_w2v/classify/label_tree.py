@@ -1,8 +1,9 @@
 """Label trees with sparse weights, for many thousands of labels.
 
 Similar labels are clustered into nodes of a tree (Prabhu et al. 2018, Parabel; Khandagale et al.
-2020, Bonsai). A node has a linear model of its children, trained by the squared hinge loss on the
-documents with a label below it; small weights are dropped. Prediction is a beam search.
+2020, Bonsai). Each node has a linear model that scores its children, trained with the squared hinge
+loss on the documents that have a label below the node; small weights are dropped. Prediction is a
+beam search.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SMALLEST = 0.6
 DIMENSIONS, OF_A_LABEL = (
     256,
     32,
-)  # dimensions of the centroids, and maximum documents per label in each
+)  # dimensions of the label centroids, and maximum number of documents in each
 ROUNDS = 20  # iterations of 2-means
 BLOCK = 1024  # number of labels whose centroids are projected at once
 
@@ -141,9 +142,10 @@ def train_trees(
     options : ClassifyOptions
         `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.
     watch : callable
-        Gets the number of documents learned so far, one for each node that it reaches.
+        Called with the number of documents learned so far; a document counts once per node it
+        reaches.
     sample_weight : ndarray of float32, shape (instances,), optional
-        Weights of the instances, the same for all of a document.
+        Weights of the instances; all instances of a document have the same weight.
     """
     matrix.sort_indices()
     done, found, weights = 0, [], None
@@ -173,7 +175,7 @@ def centroids(
     classes: int,
     random: np.random.Generator,
 ) -> F32:
-    """Return a unit vector per label: the sum of some of its documents, randomly projected."""
+    """Return a unit vector per label: the random projection of the sum of some of its documents."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))

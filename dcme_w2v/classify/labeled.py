@@ -1,4 +1,4 @@
-"""The class `Labeled`: labeled documents with weights, the input of all training and measuring."""
+"""The class `Labeled`: labeled documents with weights, the input for training and evaluation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_WEIGHT = 1_000_000  # maximum weight of a class
-NEGLIGIBLE = 1e-6  # documents with less than this share of all weight are left out together
+NEGLIGIBLE = 1e-6  # documents are left out if their combined share of the weight is below this
 SAME = 1e-6  # relative difference below which weights count as equal
 
 
@@ -40,9 +40,10 @@ class Labeled:
     labels : sequence of sequence of int
         The labels of each document, at least one.
     weights : ndarray of float32, shape (documents,), optional
-        How often each document counts, above 0, as `weighted` makes them; 1 by default.
+        How often each document counts, normalized by `weighted`, above 0 (default: 1).
     groups : ndarray of int64, shape (documents,), optional
-        Documents of a group are held out together; each is a group of its own by default.
+        The group of each document; the documents of a group are held out together (default: each
+        document is its own group).
     """
 
     matrix: csr_matrix
@@ -51,10 +52,10 @@ class Labeled:
     groups: I64 | None = None
 
     def weighted(self, weights: F64) -> Labeled:
-        """Weight the documents, normalizing the weights, as only their proportions matter.
+        """Set normalized weights, because only the proportions of weights matter.
 
-        Their mean is made 1, and documents that together have less than a millionth of all weights
-        are left out, as with the weight 0.
+        The mean weight becomes 1. Documents with weight 0, and the lightest documents that together
+        have less than a millionth of the total weight, are left out.
 
         Parameters
         ----------
@@ -123,12 +124,12 @@ def class_weights(
     labels : sequence of sequence of int
         Class indices of each document.
     weights : ndarray of float64, shape (documents,), optional
-        Of the documents themselves.
+        Weights of the documents themselves.
 
     Raises
     ------
     UsageError
-        A name is no class, or a weight is no number from 0 to `MOST_WEIGHT`.
+        A name is not a class, or a weight is not a number from 0 to `MOST_WEIGHT`.
     """
     (rows, numbers), found = instances_of(labels), np.ones(len(names))
     if given == "balanced":
@@ -156,7 +157,7 @@ def class_weights(
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
     """Return each document's class weight: the mean over several labels, 1 without labels."""
     rows, numbers = instances_of(labels)
-    own = np.append(class_weights, 1.0)[numbers]  # the label -1 is no class
+    own = np.append(class_weights, 1.0)[numbers]  # the label -1 is not a class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
 

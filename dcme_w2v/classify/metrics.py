@@ -80,10 +80,10 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 class Reliability:
     """Statistics of how predicted probabilities agree with observed frequencies, in ten bins.
 
-    With one label a document, the probability of the best class is compared with how often it is
-    right; with several, that of each label of at least `LEAST_SHOWN` with how often documents have
-    it. The expected calibration error is the mean difference, weighted by the number of
-    probabilities.
+    If documents have one label, the probability of the best class is compared with its accuracy. If
+    they have several, each label's probability, if at least `LEAST_SHOWN`, is compared with how
+    often documents have the label. The expected calibration error is the mean difference, weighted
+    by the number of probabilities in a bin.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Reliability:
         )  # sums of weights, of probabilities, and of correct predictions
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add probabilities, whether each prediction is right, and weights, all of one shape."""
+        """Add probabilities, whether each prediction is correct, and weights, of one shape."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -125,11 +125,12 @@ class Measures:
     threshold : float
         Minimum probability of a predicted label; the most probable is always predicted.
     gains : ndarray of float64, shape (classes + 1,), optional
-        What a label counts in the propensity-scored precision, the last number for unknown ones;
+        The gain of each label in the propensity-scored precision, the last one for unknown labels;
         see `propensity_gains`.
     min_probability : float, optional
-        Only labels of at least this probability are predicted, perhaps none. With one label per
-        document, the share that is answered and its accuracy are further measures.
+        Only labels with at least this probability are predicted, so that a document may get none.
+        If documents have one label, the share of answered documents and their accuracy are also
+        measured.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class Measures:
     ) -> None:
         """Add documents: log-probabilities (documents, classes), labels and optional weights.
 
-        A label of -1 is unknown to the model: it is true and never predicted.
+        The label -1 is unknown to the model, so that it counts as true but is never predicted.
         """
         own = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
         self._documents += len(labels)
@@ -292,8 +293,9 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
 def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """Return inverse propensities, which give rare labels more weight (Jain et al. 2016).
 
-    A label of n training documents is noted on a relevant document with the propensity
-    1 / (1 + C / (n + B)^A), C = (log N - 1) (B + 1)^A, with N documents.
+    The propensity, the probability that a relevant document is marked with a label, is 1 / (1 + C /
+    (n + B)^A) for a label of n training documents, where C = (log N - 1) (B + 1)^A and N is the
+    number of documents.
 
     Parameters
     ----------
@@ -305,7 +307,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     Returns
     -------
     ndarray of float64, shape (labels + 1,)
-        The last number is for labels without training documents.
+        Gain of each label; the last one is for labels without training documents.
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
@@ -317,7 +319,7 @@ def best_threshold(
 ) -> float:
     """Return the probability threshold with the best weighted micro F1.
 
-    The most probable label of a document is always predicted, unless `may_be_none`.
+    The most probable label of a document is always predicted, unless `may_be_none` is set.
     """
     relevant, least = relevance(labels, log_p.shape[1]), 1
     flat, by_pair = log_p.ravel(), np.repeat(weights, log_p.shape[1])

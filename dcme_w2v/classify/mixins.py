@@ -51,7 +51,8 @@ class LinearMixin(ProbabilityMixin):
     def decision_function(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes).
 
-        With two classes the difference of their scores, shape (rows,), as in scikit-learn.
+        With two classes, the result is the difference of their scores, shape (rows,), as in
+        scikit-learn.
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores

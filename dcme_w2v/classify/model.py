@@ -1,4 +1,4 @@
-"""A trained classifier: features, classes and weights, in memory and as a file."""
+"""A trained classifier with its features, classes and weights, in memory and as a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 KIND, VERSION = "classifier", 2
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
-ALONE = 1 << 20  # number of products below which starting further threads does not pay
+ALONE = 1 << 20  # number of products below which starting more threads takes longer than it saves
 MAX_IDF = 1e6  # the largest plausible idf; for 10^19 documents it is 45
 NONE = "none_of_the_labels"  # record entry: number of training documents without a label
 COLUMNS = "columns"  # record entry: columns of the .npz training files, or None
@@ -58,19 +58,20 @@ PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
 
 class Explanation(Rows[tuple[str, float]]):
-    """Feature names of a class, with weights.
+    """The features that explain a class or a prediction, with their weights.
 
-    Of a text, these are contributions: the value of the feature times the difference of its weights
-    for two classes. With `rest` they add up to the difference of the scores of these classes.
+    For a text, the weights are contributions: the value of a feature times the difference of its
+    weights for two classes. Together with `rest`, they add up to the difference of the scores of
+    these classes.
 
     Attributes
     ----------
     label : str
         The class.
     against : str or None
-        Of a text, the most probable other class; None for the mean of all classes.
+        For a text, the most probable other class; None means the average over all classes.
     rest : float
-        Of a text, what the other features and the bias contribute.
+        For a text, the contribution of all other features and the bias.
     """
 
     def __init__(
@@ -103,9 +104,9 @@ class Predictor(Sealed, Shown, ABC):
     record : dict
         Other entries of the record about the training.
     calibration : Calibration
-        What makes probabilities of scores.
+        Converts scores to probabilities.
     label_kind : str
-        What labels are in Python: "text", "integer" or "boolean".
+        The Python type of the labels: "text", "integer" or "boolean".
     """
 
     classes: list[str]
@@ -119,7 +120,7 @@ class Predictor(Sealed, Shown, ABC):
 
     @property
     def labels(self) -> list[Any]:
-        """The labels that `classes` names, in the same order."""
+        """The labels as Python objects, in the order of `classes`."""
         return [label_of_name(name, self.label_kind) for name in self.classes]
 
     @property
@@ -159,7 +160,7 @@ class Predictor(Sealed, Shown, ABC):
         return self.text.rows(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Return vectors of documents in the form that the weights were trained on."""
+        """Convert document vectors to the columns that the weights were trained on."""
         return truncate_columns(matrix, self.features)
 
     def most_probable(
@@ -192,9 +193,9 @@ class Predictor(Sealed, Shown, ABC):
     def decision_function(self, texts: Any, threads: int | None = None) -> F64:
         """Return the scores of `classes_`, shape (texts, classes).
 
-        The highest is of the most probable class; without linear scores, they are
-        log-probabilities. Of two classes, one a text, the difference of their scores, shape
-        (texts,), as in scikit-learn.
+        The most probable class has the highest score. Models without linear scores return
+        log-probabilities. If each text has one of two classes, the result is the difference of
+        their scores, shape (texts,), as in scikit-learn.
         """
         rows = self.align_features(self.rows_of(texts))
         batches = self.log_probabilities(rows, threads)
@@ -225,18 +226,18 @@ class Predictor(Sealed, Shown, ABC):
     ) -> Any:
         """Return the most probable class of each text, shape (texts,).
 
-        Of a model of several labels lists: the classes whose probability is at least `threshold`,
-        and the most probable one.
+        A model with several labels returns lists: the classes whose probability is at least
+        `threshold`, and always the most probable one.
 
         Parameters
         ----------
         texts : iterable of str, bytes or token lists
         min_probability : float, optional
-            Give only classes of at least this probability, and None, or an empty list, where there
+            Return only classes with at least this probability, and None, or an empty list, if there
             are none.
         threads : int, optional
         several : bool, optional
-            Whether to return lists (default: of a model of several labels).
+            Whether to return lists (default: only if the model has several labels).
         """
         several = self.multilabel if several is None else several
         if not several and min_probability is None:
@@ -262,10 +263,10 @@ class Predictor(Sealed, Shown, ABC):
         ----------
         texts : iterable of str, bytes or token lists
         topn : int
-            Number of classes; 0: those whose probability is at least `threshold`, and the most
-            probable one.
+            Number of classes; 0: the most probable class, and all whose probability is at least
+            `threshold`.
         min_probability : float, optional
-            Only classes of at least this probability, perhaps none.
+            Return only classes with at least this probability, which may be none.
         threads : int, optional
         """
         whole_number("topn", topn, 0)
@@ -298,8 +299,9 @@ class Predictor(Sealed, Shown, ABC):
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
         """Return the highest-weighted features of a class, or the contributions in a text.
 
-        Without a text, these are the features of the highest weights. With one, these are its
-        features that move its score of the class, minus that of another one, the most.
+        Without a text, these are the features with the highest weights for the class. With a text,
+        they are its features that change the difference between the scores of the class and of the
+        best other class most.
 
         Parameters
         ----------
@@ -312,8 +314,8 @@ class Predictor(Sealed, Shown, ABC):
         Raises
         ------
         UsageError
-            There is no such class; the message suggests the nearest name. Or the model has no
-            weights of the words of a text, or neither is given.
+            There is no such class (the message suggests the nearest name), the model has no weights
+            per word, or neither a text nor a label is given.
         """
         whole_number("count", count)
         if label is not None:
@@ -368,7 +370,7 @@ class Predictor(Sealed, Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the highest-weighted features; text features are scaled by typical values."""
+        """Return the features with the highest weights, scaled by typical values for text."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
@@ -414,7 +416,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows with log-probabilities, of latent classes if `is_latent`."""
+    """Yield batches of rows with their log-probabilities, for latent classes if `is_latent`."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -429,7 +431,7 @@ def load_classifier(path: PathLike) -> Predictor:
     Raises
     ------
     FormatError
-        It is not a model of a kind that predicts classes, or is corrupt.
+        The file is not a model that predicts classes, or is corrupt.
     """
     found: Predictor = load_artifact(path, PREDICTORS)
     return found
@@ -442,7 +444,7 @@ class Classifier(Predictor):
     Attributes
     ----------
     weights : Scorer
-        Weights by feature and class, votes, or trees.
+        Weights by feature and class, voting models, or label trees.
     """
 
     weights: Scorer = field(kw_only=True)
@@ -454,18 +456,18 @@ class Classifier(Predictor):
 
     @property
     def is_binary(self) -> bool:
-        """Whether values of features count as 1."""
+        """Whether all nonzero feature values count as 1."""
         return False
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Return vectors of documents in the form that the weights were trained on."""
+        """Convert document vectors to the columns that the weights were trained on."""
         rows = super().align_features(ones(matrix) if self.is_binary else matrix)
         return rows if rows.has_sorted_indices else rows.sorted_indices()
 
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield `best_classes`; trees do not compute the probabilities of all labels for it."""
+        """Yield `best_classes`; trees find them without computing all probabilities."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -489,7 +491,7 @@ class Classifier(Predictor):
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of a class minus their mean over all classes.
 
-        Only differences affect the probabilities.
+        Only differences between classes affect the probabilities.
         """
         return self.weights.above_mean(number)
 
@@ -556,12 +558,12 @@ def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:
 
 
 def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
-    """Restore the counts of tag pairs, if the model classifies tokens.
+    """Restore the counts of tag pairs if the model classifies tokens.
 
     Raises
     ------
     FormatError
-        They are not there, are too many or too few, or negative.
+        The counts are missing, have the wrong shape, or are negative.
     """
     if text.is_by_token:
         size = len(model.strings("classes")) + 1

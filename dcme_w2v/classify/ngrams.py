@@ -16,7 +16,7 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FEW_WORDS = 5000  # up to so many words, importing scipy takes longer than it saves
+FEW_WORDS = 5000  # for up to this many words, importing scipy takes longer than it saves
 MAX_WORD = (
     4096  # maximum characters of a word; longer runs without a space are data rather than text
 )
@@ -28,13 +28,13 @@ class NGrams:
     Parameters
     ----------
     texts : list of ndarray of int32
-        The numbers of the words of each document, or of those that n-grams have.
+        The IDs of the words of each document, or of those words that n-grams may contain.
     words : CompressedRows
-        The counts of the words, which are numbered by first appearance.
+        The counts of the words, whose IDs are in order of first appearance.
     lengths : range
-        The numbers of words of the n-grams, from 2 on.
+        The lengths of the n-grams in words, from 2.
     everywhere, lead : int
-        Longer n-grams than `everywhere` are of the first `lead` words only.
+        N-grams longer than `everywhere` are taken only from the first `lead` words.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class NGrams:
         self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
-        """Return the IDs of words and n-grams by first appearance, within a document by length."""
+        """Return the IDs of words and n-grams by first appearance, in a document by length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Sequence[bytes], numbers: I64) -> list[bytes]:
@@ -93,8 +93,8 @@ class Subwords:
     Parameters
     ----------
     shortest, longest : int
-        Characters of an n-gram; a word has ``<`` before it and ``>`` after it (Bojanowski et al.
-        2017).
+        Range of n-gram lengths in characters; words are enclosed in ``<`` and ``>`` (Bojanowski et
+        al. 2017).
     """
 
     def __init__(self, shortest: int, longest: int) -> None:

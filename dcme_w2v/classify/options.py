@@ -141,20 +141,20 @@ class FeatureOptions(Checked):
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Return the options with the defaults of `classify train`, except for `ngrams`."""
+        """Fill in the defaults of `classify train`, except for `ngrams`."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
         return filled(found, {"lead_ngrams": 2 if has_pairs else 1})
 
     def resolved(self) -> "FeatureOptions":
-        """Return the options with the defaults that models and checkpoints keep."""
+        """Fill in the defaults that are stored in models and checkpoints."""
         return filled(
             self, {"tokens": TOKENS, "ngrams": 1, "lead_ngrams": 1, "subwords": NO_SUBWORDS}
         )
 
     def features_of(self, classes: int) -> int:
-        """Return the maximum number of features that `classify train` keeps for so many classes."""
+        """Return the maximum number of features for this many classes in `classify train`."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -193,7 +193,7 @@ def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
 
 @dataclass(frozen=True)
 class ClassifyOptions(Checked):
-    """Options for training a classifier; `dcme_classify_options` of the C core has many of them."""
+    """Options for training a classifier; many are also in `dcme_classify_options` of the core."""
 
     group = "Model"
 
@@ -316,7 +316,7 @@ class ClassifyOptions(Checked):
 
 @dataclass(frozen=True)
 class DocumentHoldoutOptions(HoldoutOptions):
-    """Documents that are excluded from training and measured after each epoch."""
+    """Documents on which the model is measured after each epoch, instead of being trained on."""
 
     holdout: str | None = option(
         None,
@@ -331,7 +331,7 @@ SECONDS = 60.0  # maximum duration of the search for settings
 
 @dataclass(frozen=True)
 class TuneOptions(Checked):
-    """Whether to search for the settings that are not given."""
+    """Whether and how long to search for settings that are not given."""
 
     group = "Model"
 
@@ -383,7 +383,8 @@ PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_LBFGS = L2_OF_SETS = 1e-6  # L-BFGS without a search; hinge with several labels per document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Documents of a long batch all correct the same error (docs/decisions/classifier-defaults.md).
+# Small batches: all documents of a large batch correct the same error
+# (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
 BATCH_OF_DUAL = 64  # learned one after the other, in one strip of classes before the next
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
@@ -398,8 +399,8 @@ TREES = 3  # the number of trees whose probabilities are averaged
 def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
     """Return the options with every default filled in, or raise if they contradict each other.
 
-    With several labels a document (`multilabel`), the loss is by default the hinge, where `auto`
-    may choose.
+    If documents have several labels (`multilabel`), the default loss is the hinge loss, provided
+    that the other options allow it.
     """
     given = options = filled(options, {"solver": "sgd"})
     if multilabel and options.loss is None and is_hinge_possible(options):
@@ -517,12 +518,12 @@ class ShrinkOptions(Checked):
 
 
 def kept_weights(keep: str | None, total: int) -> int:
-    """Return how many of `total` weights to keep, given a number, a share or a fraction.
+    """Convert `keep`, a number, share or fraction, to the number of weights to keep out of `total`.
 
     Raises
     ------
     UsageError
-        `keep` is no number or share, is 0, or is more than `total`.
+        `keep` is not a number or share, is 0, or exceeds `total`.
     """
     if keep is None:
         return total

@@ -1,4 +1,4 @@
-"""The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
+"""Implements ``classify test`` and ``predict``: predicts labels and measures models."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def test(
 ) -> dict[str, Any]:
     """Return the measures of a model on labeled documents.
 
-    With `clustering`, the (latent) classes are compared with the labels as a clustering, as always
-    for a model that was fitted without labels. With `per_class`, those of each class are there,
-    too. `confusion` is a file of counts of label and predicted label, the highest first. With
-    `min_probability` also the share that is answered with such a label, and its accuracy. With
-    `calibration` how probabilities agree with what is observed, see
-    `dcme_w2v.classify.metrics.Reliability`.
+    With `clustering`, the (latent) classes are compared with the labels as a clustering, which is
+    always done for a model that was fitted without labels. `per_class` adds the measures of each
+    class. `confusion` is a file to which the counts of each pair of label and predicted label are
+    written, the highest first. `min_probability` adds the share of documents that get a label with
+    that probability, and their accuracy. `calibration` adds how well probabilities agree with
+    observed frequencies; see `dcme_w2v.classify.metrics.Reliability`.
 
     Raises
     ------
     CorpusError
         No document has a label.
     UsageError
-        There are no measures of classes, or a document has several labels.
+        A measure is not supported by the model, or requires one label per document.
     """
     is_latent = clustering or getattr(model, "clusters", False)
     given: dict[str, Any] = {"--per-class": per_class or None, "--confusion": confusion}
@@ -106,7 +106,7 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """Raised when a document has several labels and earlier ones had one."""
+    """Raised when a document has several labels although all earlier ones had one."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Test with one label per document, or several; raise _SeveralLabels to switch."""
+        """Test with one or several labels per document; raise _SeveralLabels to switch."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -177,12 +177,13 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield the columns to keep of each document, and its most probable labels with probabilities.
+    """Yield the kept columns of each document, and its most probable labels with probabilities.
 
-    A model by token yields token, tag and its probability, a list for each sentence. Text is read
-    some lines at a time. Labels of the documents are ignored. With `count` 0, the labels are those
-    whose probability is at least the model's threshold, and the most probable one, as in `test`.
-    With `min_probability`, only labels of at least that are there, perhaps none.
+    A model that classifies tokens yields a list of token, tag and probability for each sentence.
+    Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
+    labels are the most probable one and those whose probability is at least the model's threshold,
+    as in `test`. With `min_probability`, only labels with at least this probability are included,
+    which may be none.
     """
     if is_by_token(model):
         if count != 1 or min_probability is not None:
@@ -208,10 +209,11 @@ def write_predictions(
 ) -> None:
     """Write predictions, to standard output by default.
 
-    Text has the kept columns, then label and probability of each label. Objects and tables have
-    columns: the kept ones, `label` and `probability`, and with a `count` other than 1 `labels` and
-    `probabilities`. Without a label, both are empty, or null. A name that a kept column has gets
-    the prefix ``predicted_``. A sentence is an object with `tokens`.
+    Each line of text has the kept columns, and then every label and its probability. JSON objects
+    and tables have the kept columns, `label` and `probability`, and also `labels` and
+    `probabilities` if `count` is not 1. If no label is predicted, these are empty or null. If a
+    kept column has the same name, the prefix ``predicted_`` is added. A sentence is an object with
+    `tokens`.
     """
     path, by_token = output or STANDARD, is_by_token(model)
     form = form_of(path, as_json)
@@ -256,7 +258,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Summarize the measures on held-out documents, and what these chose, in one line."""
+    """Summarize the measures on held-out documents, and what those documents chose, in one line."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

@@ -1,8 +1,8 @@
 """Tags the tokens of sentences: the best path by classifier scores and tag pairs, and metrics.
 
-A classifier gives each token the probabilities of its tags; which tag follows which is counted in
-the labeled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
-log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967).
+A classifier computes the tag probabilities of each token; how often each tag follows another is
+counted in the labeled sentences. The best path of a sentence has the largest sum of log p(tag |
+token) + log p(tag | previous tag) - log p(tag), found by the algorithm of Viterbi (1967).
 """
 
 import itertools
@@ -41,7 +41,7 @@ def tag_pairs(
     Returns
     -------
     ndarray of int64, shape (classes + 1, classes + 1)
-        [i, j]: how often j follows i; the last number is the boundary of a sentence.
+        Entry [i, j] is how often tag j follows tag i; the last index is the sentence boundary.
     """
     number = {name: i for i, name in enumerate(classes)}
     boundary = len(classes)
@@ -60,13 +60,14 @@ def tag_pairs(
 
 
 def best_path(log_p: F64, steps: F64) -> list[int]:
-    """Return the path with the largest sum; the first one if tied.
+    """Return the path of tags with the largest sum; the first one if tied.
 
     Parameters
     ----------
     log_p : ndarray of float64, shape (tokens, classes)
     steps : ndarray of float64, shape (classes + 1, classes + 1)
-        From a tag (row) to the next; the last row and column are the boundary.
+        Score of each transition from a tag (row) to the next; the last row and column are the
+        sentence boundary.
     """
     reached = steps[-1, :-1] + log_p[0]
     came_from = []
@@ -108,9 +109,9 @@ def tagged(
 def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None) -> dict[str, Any]:
     """Return the measures of a model on sentences with tags.
 
-    Accuracy, precision, recall and F1 are of the best paths, the log-likelihood and top-5 accuracy
-    of each token by itself. Entities are counted where tags have the prefixes of CoNLL (B-, I-, or
-    E- and S-, too): an entity is right if its type and all of its tokens are.
+    Accuracy, precision, recall and F1 are computed from the best paths; the log-likelihood and the
+    top-5 accuracy from each token by itself. Entities are counted if tags have CoNLL prefixes (B-,
+    I-, and also E- and S-): an entity is correct if its type and all of its tokens are.
 
     Raises
     ------
@@ -157,7 +158,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 def predict_tags(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Yield token, tag and the tag's probability by itself, for the tokens of each sentence."""
+    """Yield, for each sentence, the tokens with their tags and the tags' own probabilities."""
     for sentence, log_p, path in tagged(model, docs, threads):
         yield [
             (token, model.classes[tag], math.exp(row[tag]))
@@ -168,7 +169,8 @@ def predict_tags(
 def entities(tags: Sequence[str]) -> list[Entity]:
     """Return the type, first and last token of each entity, by the rules of conlleval.
 
-    An entity begins at B- or S-, after E-, S- or a tag without a type, and where the type changes.
+    An entity begins at B- or S-, after E-, S- or a tag without a type, and whenever the type
+    changes.
     """
     found: list[Entity] = []
     before, kind, begin = "O", "", 0

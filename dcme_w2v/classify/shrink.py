@@ -1,7 +1,7 @@
 """Compresses linear classifiers: few weights are kept, quantized to a few levels.
 
-A weight matters as much as it moves scores: by its square times the sum of squares of its feature.
-Weights are kept and clustered by this impact; no weight is learned again.
+The impact of a weight is how much it changes scores: its square times the sum of squares of its
+feature's values. Weights are selected and clustered by impact; no weight is trained again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "shrunk"
-MAX_SIZE = 1e30  # largest absolute value or bias
+MAX_SIZE = 1e30  # largest absolute value of a level or bias
 _BINS, _SHIFT = 1 << 15, 48  # the first bits of positive float64 numbers sort like the numbers
 
 
@@ -87,17 +87,17 @@ class Shrunk:
 class WeightRanking:
     """Ranks the weights of a linear model by impact.
 
-    The weights are read in blocks, and the highest ones that were asked for are kept, so that only
-    these are in memory a second time.
+    The weights are read in blocks, and only the requested number of highest weights is copied in
+    memory.
 
     Parameters
     ----------
     weights : Weights
     squares : ndarray of float64, shape (features,)
-        The sum of squares of the values of each feature over documents, up to a factor.
+        The sum of squares of each feature's values over the documents, up to a common factor.
     centered : bool
-        Whether the mean of a feature's weights over the classes is subtracted, which has no effect
-        on the probabilities of the softmax.
+        Whether to subtract the mean of a feature's weights over the classes, which does not change
+        softmax probabilities.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class WeightRanking:
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
         least = 1e-9 * max(
             float(squares.max(initial=0.0)), 1e-9
-        )  # minimum, for features that do not occur
+        )  # a minimum for features that do not occur in the documents
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -146,7 +146,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Return about how many weights are needed for all but a share of the total impact."""
+        """Return about how many weights carry all but the given share of the total impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
@@ -188,7 +188,7 @@ class WeightRanking:
     def _highest(self, count: int) -> CompressedRows:
         """Return the `count` selected weights with the highest impact.
 
-        Of equal impacts, the first ones are chosen.
+        If impacts are equal, the first weights are chosen.
         """
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
@@ -245,19 +245,19 @@ class ShrunkModel(Classifier):
     Attributes
     ----------
     options : ClassifyOptions or None
-        Of the training; None after another one than that of `classify train`, whose options are in
-        the record.
+        Options of `classify train`; None if the model was trained otherwise, with options in the
+        record.
     coding : ShrinkOptions
     weights : Weights
-        The linear model, made when it is first used; rows are scored without that.
+        The linear model, which is built when it is first used; scoring rows does not need it.
     shrunk : Shrunk
         Levels of the features that have a weight, in the order of the columns of this model.
     columns : ndarray of int64 or None
-        For vectors: the columns that have weights, ascending.
+        For vectors: the input columns that have weights, ascending.
     binary : bool
         Whether values of features count as 1.
     origin : ndarray of int64 or None
-        The columns of the model that it was made from; None for a model that was loaded.
+        The columns in the model that was compressed; None if this model was loaded.
     """
 
     weights: Weights = field(init=False, repr=False)
@@ -309,13 +309,13 @@ class ShrunkModel(Classifier):
         return self.binary
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the stored form, as levels in memory take ten times the bytes."""
+        """Pickle the stored form, because levels take ten times as many bytes in memory."""
         arrays, description = self.parts()
         return _unpickled, (arrays, json.dumps(description))
 
     @property
     def features(self) -> int:
-        """Number of columns of the rows; any number if the model selects columns."""
+        """Number of input columns; a model that selects columns accepts any number."""
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -373,7 +373,8 @@ class ShrunkModel(Classifier):
         Raises
         ------
         FormatError
-            It is not a shrunk model, is corrupt, or has a coding that was removed.
+            The file is not a shrunk model, is corrupt, or uses a coding that is no longer
+            supported.
         """
         return cls.restored(load_model(path, KIND, VERSION))
 
@@ -430,7 +431,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
     """Rank the weights of a classifier; squares of features are estimated if not given.
 
-    With a probability of each label by itself, the means of the weights have an effect.
+    The means of the weights are kept if each label has a probability of its own, which they affect.
     """
     if not isinstance(model.weights, Weights):
         raise UsageError(

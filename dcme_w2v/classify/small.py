@@ -1,4 +1,4 @@
-"""Makes small models: after training, and for `fuse shrink` with given levels or size."""
+"""Makes small models, after training or in `fuse shrink`, with a given number of levels or size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,8 +23,8 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # if half as many more weights grow the file less than this, none are left
-USED = 0.99  # share of the allowed bytes at which the search ends
+MORE = 1.01  # stop if half as many more weights add fewer bytes than this to the file
+USED = 0.99  # the search ends if a model uses this share of the allowed bytes
 
 Measure = Callable[[Classifier], float]
 
@@ -46,20 +46,20 @@ def shrink_file(
         The files.
     options : ShrinkOptions
     holdout : sequence of str
-        Labeled documents that both models are measured on.
+        Labeled documents on which both models are measured.
     labels : str, optional
-        Labels of the rows of an .npz file of `holdout`.
+        File with the labels of the rows if `holdout` is an .npz file.
 
     Returns
     -------
     dict
         `levels`, `pairs`, `features`, `bytes`, `bytes_before`; with `holdout` also `accuracy`,
-        `accuracy_before`, and as `chose_levels` whether these documents chose the levels.
+        `accuracy_before`, and `chose_levels`, whether these documents chose the levels.
 
     Raises
     ------
     UsageError
-        The model has no linear weights, or no model is as small as wanted.
+        The model has no linear weights, or no model is as small as required.
     """
     check_model_target(output, KIND)
     model = load_classifier(path)
@@ -105,9 +105,10 @@ def compressed(
     ----------
     model : Classifier
     data : Labeled
-        The documents that it has learned, of which it misses no weight by default.
+        The documents that the model was trained on; by default, all weights that matter for them
+        are kept.
     held : Labeled or None
-        Held-out documents, which choose the number of levels for `max_bytes`.
+        Held-out documents, which choose the number of levels if `max_bytes` is given.
     reporter : Reporter
     max_bytes : int, optional
     """
@@ -135,7 +136,8 @@ def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
 def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
     """Drop weights that hardly change scores.
 
-    A model of few weights stays as it is, and one of dense rows, whose columns may cancel out.
+    Models with few weights are not changed, nor are models of dense rows, whose columns may cancel
+    out.
     """
     weights, squares = model.weights, None
     if not isinstance(weights, Weights) or weights.features * weights.classes <= SMALL[0]:
@@ -158,8 +160,8 @@ def within(
 ) -> ShrunkModel:
     """Return the best model that fits into `options.max_bytes`.
 
-    For each number of levels, as many weights are kept as fit. The model of the highest accuracy is
-    returned, and of equal ones, or without a measure, the model of the lowest loss.
+    For each number of levels, as many weights are kept as fit. The model with the highest accuracy
+    is returned, or the one with the lowest loss if accuracies are equal or there is no measure.
     """
     assert options.max_bytes is not None
     if options.keep is not None:
@@ -190,7 +192,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has a single minimum, which is behind
+                break  # the loss has a single minimum, which has been passed
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -206,8 +208,9 @@ def _largest(
 ) -> tuple[ShrunkModel | None, int]:
     """Return the largest model that fits, and its size; if none fits, the smallest possible size.
 
-    From a first guess, the number of weights grows by half at most until it no longer fits; then it
-    is interpolated between the last two: models far larger than `options.max_bytes` are never made.
+    Starting from a first guess, the number of weights grows by at most half until the model no
+    longer fits. It is then interpolated between the last two numbers, so that models far larger
+    than `options.max_bytes` are never built.
     """
     limit = options.max_bytes or 0
 

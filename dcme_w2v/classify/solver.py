@@ -1,4 +1,4 @@
-"""Trains the exact softmax with L-BFGS, the reference for other objectives."""
+"""Trains the exact softmax with L-BFGS, which serves as the reference for other objectives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,12 +46,12 @@ def solve(
     options : ClassifyOptions
         Resolved options; `epochs` is the maximum number of iterations.
     watch : callable, optional
-        Gets the iteration and the loss with its penalty; returns whether to stop.
+        Takes the iteration and the penalized loss; returns whether to stop.
     sample_weight : ndarray of float32, shape (instances,), optional
         Positive weights of the instances (default: 1).
     weights : Weights, optional
-        Where to start, by default zeros; the result goes there, and the weights of each iteration
-        while `watch` is called.
+        Starting weights (default: zeros), which are overwritten with the result; while `watch` is
+        called, they are the weights of the current iteration.
     """
     weights = weights or Weights(matrix.shape[1], classes, options.bias)
     evaluate = loss_and_gradient_at(weights, matrix, documents, labels, options, sample_weight)
@@ -81,10 +81,11 @@ def loss_and_gradient_at(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return the means and scales of dense columns; None for sparse rows.
+    """Return the means and scales by which dense columns are standardized; None for sparse rows.
 
-    The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
-    iterations to the same optimum. A step of text would change the weights of rare words too much.
+    The weights of columns with mean 0 and variance 1 have similar curvatures, so that fewer
+    iterations reach the same optimum. For text, the steps would change the weights of rare words
+    too much.
     """
     (count, width), bias = matrix.shape, options.bias or 0.0
     if not is_dense(matrix):
@@ -116,16 +117,16 @@ def minimized(
     Parameters
     ----------
     evaluate : callable
-        Returns the sum and its gradient at `weights`, in an array of its own.
+        Returns the sum and its gradient at `weights`, in a new array.
     total : float
-        Instances, or the sum of their weights.
+        Number of instances, or the sum of their weights.
     weights : Weights
-        Where to start, and where the result goes.
+        Starting weights, which are overwritten with the result.
     options, watch
         See `solve`.
     columns : tuple, optional
-        The weights of columns minus the first, times the bias, and divided by the second are
-        searched: the optimum is the same.
+        Means (times the bias) and scales; the search uses weights for the standardized columns,
+        which have the same optimum.
     """
     classes, l2 = weights.classes, options.l2 or 0.0
 
