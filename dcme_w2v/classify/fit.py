@@ -226,7 +226,7 @@ def _divided(
 
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int, most: int = MAX_DOCUMENTS) -> OutOfFold:
-    """Return the scores of labeled documents, or of a random sample if there are many."""
+    """Return the scores of labeled documents, or of an evenly spaced sample if there are many."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
@@ -286,7 +286,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
     """Return the score offsets, based on label frequency, that improve the nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
-    Return None if no offset is clearly better.
+    All offsets are 0 if none is clearly better.
     """
     relevant = relevance(labels, len(counts))
     has = relevant.any(axis=1)
