@@ -102,7 +102,7 @@ def test(
             {"label": label, **dict(zip(names, figures, strict=True))}
             for label, figures in zip(model.classes, measures.per_class(), strict=True)
         ]
-    return {**result, "unlabelled_documents": unlabeled}
+    return {**result, "unlabeled_documents": unlabeled}
 
 
 class _SeveralLabels(Exception):

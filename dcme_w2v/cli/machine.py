@@ -79,12 +79,12 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
 
 def _write(labels: dict[str, str], collect: str | None, documents: str | None) -> None:
     sizes = Counter(labels.values())
-    with optional_write(collect) as text, optional_write(documents) as labelled:
+    with optional_write(collect) as text, optional_write(documents) as labeled:
         for line, label in labels.items():
             if text:
                 text.write(f"{line}\n".encode())
-            if labelled and sizes[label] >= LABEL_MIN:
-                labelled.write(f"{label}\t{line}\n".encode())
+            if labeled and sizes[label] >= LABEL_MIN:
+                labeled.write(f"{label}\t{line}\n".encode())
 
 
 def paragraphs_with_labels() -> dict[str, str]:

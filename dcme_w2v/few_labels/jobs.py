@@ -108,8 +108,8 @@ def fit_files(
         )  # fmt: skip
         model.record.update({
             "final": found.final,
-            "labelled_documents": len(read.labels),
-            "unlabelled_documents": len(data.unlabeled),
+            "labeled_documents": len(read.labels),
+            "unlabeled_documents": len(data.unlabeled),
             COLUMNS: read.columns,
             "labels": read.counts,
         })  # fmt: skip

@@ -89,7 +89,7 @@ def fit_files(
                 if read.holdout is not None
             ],
             "documents": read.matrix.shape[0],
-            "unlabelled": read.unlabeled,
+            "unlabeled": read.unlabeled,
             "labels": read.counts if classes else {},
             "read_seconds": round(read_seconds, 3),
             "fit_seconds": round(time.monotonic() - start - read_seconds, 3),

@@ -43,7 +43,7 @@ from dcme_w2v.platform import ReceivedSignal
 TRAIN = "classify train d.tsv --threads 1"
 
 
-def labelled(wrong=0.0, count=600, classes=12, seed=0):
+def labeled(wrong=0.0, count=600, classes=12, seed=0):
     """Rows of words, few of their class and most common to all; some labels are wrong."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, classes, count)
@@ -59,7 +59,7 @@ def labelled(wrong=0.0, count=600, classes=12, seed=0):
 
 def problem(data=None, classes=12, **given):
     given = ClassifyOptions(**{"threads": 1, **given})
-    data = data or labelled()
+    data = data or labeled()
     return Problem(data, classes, given, several=any(len(own) > 1 for own in data.labels))
 
 
@@ -69,7 +69,7 @@ def text_of(data):
 
 
 def several(count=600):
-    data = labelled(count=count)
+    data = labeled(count=count)
     return Labeled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
 
 
@@ -89,7 +89,7 @@ def several(count=600):
 ])  # fmt: skip
 def test_the_default_is_near_linear_svc(count, classes, given, first, others):
     """C is 1, or 10 with few documents; a given option is no part of a setting."""
-    found = of_defaults(problem(labelled(count=count), classes, **given), {})
+    found = of_defaults(problem(labeled(count=count), classes, **given), {})
     assert len(found) == 1 + len(others) and {one["loss"] for one in found} == {"hinge"}
     for one, wanted in zip(found, [first, *others], strict=True):
         assert {**one, **wanted} == one and not set(one) & set(given)
@@ -105,7 +105,7 @@ def test_more_candidates():
     rates = [(one["loss"], one.get("lr")) for one in tuned]
     assert rates[0] == ("hinge", None) and rates[1:4] == [("softmax", x) for x in (4, 1, 0.25)]
     assert {one["loss"] for one in of_losses(problem(objective="dcme"), {})} == {"softmax"}
-    wide = Labeled(labelled().matrix * 1e6, labelled().labels)
+    wide = Labeled(labeled().matrix * 1e6, labeled().labels)
     assert of_defaults(problem(wide), {})[0]["bias"] == 1e3  # its maximum
 
 
@@ -182,7 +182,7 @@ def trials_of(monkeypatch):
 @pytest.mark.bits
 def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
     """The scores out of fold calibrate it; its flags give the same weights."""
-    Path("d.tsv").write_text(text_of(labelled(count=240)))
+    Path("d.tsv").write_text(text_of(labeled(count=240)))
     trained = trials_of(monkeypatch)
     cli(f"{TRAIN} --output m")
     assert len(trained) == 10 and set(trained) == {160, 240}
@@ -197,7 +197,7 @@ def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
 @pytest.mark.parametrize("wrong", [0, 0.6])
 def test_a_stronger_penalty_is_chosen_where_labels_are_wrong(cli, wrong):
     """A resumed run has the choice."""
-    Path("d.tsv").write_text(text_of(labelled(wrong, 1500)))
+    Path("d.tsv").write_text(text_of(labeled(wrong, 1500)))
     train = f"{TRAIN} --output m --subwords none --lead-ngrams 1"
     cli(f"{train} --checkpoint state --checkpoint-every 2")
     own = described("m")["options"]
@@ -208,7 +208,7 @@ def test_a_stronger_penalty_is_chosen_where_labels_are_wrong(cli, wrong):
 
 @pytest.mark.bits
 def test_tune_searches_what_is_not_given(cli):
-    Path("d.tsv").write_text(text_of(labelled(0.3)))
+    Path("d.tsv").write_text(text_of(labeled(0.3)))
     record = cli.json(f"{TRAIN} --tune --output m --lr 1 --ngrams 1")["choice"]
     searched = {name for trial in record["trials"] for name in trial}
     assert searched == {"loss", "epochs", "l2", "bias", "measure"} and record["complete"]
@@ -219,7 +219,7 @@ def test_tune_searches_what_is_not_given(cli):
 @pytest.mark.long
 @pytest.mark.parametrize("more", ["--hashing 512", "--solver lbfgs", "--holdout 0.1"])
 def test_a_tuned_model_predicts(cli, more):
-    Path("d.tsv").write_text(text_of(labelled()))
+    Path("d.tsv").write_text(text_of(labeled()))
     cli(f"{TRAIN} --tune --output m {more}")
     assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
 
@@ -248,7 +248,7 @@ def test_an_option_changes_no_other_without_a_line(cli, name):
     """The rate, the epochs and the penalty keep the loss; what else an option changes is told."""
     declared = {one.name for cls in (ClassifyOptions, FeatureOptions) for one in options_in(cls)}
     assert declared == OPTIONS.keys() | {*INNER, "by", "preset"}
-    Path("d.tsv").write_text(text_of(labelled(count=60, classes=3)))
+    Path("d.tsv").write_text(text_of(labeled(count=60, classes=3)))
 
     def settings(flags):
         cli(f"classify train d.tsv -o m {flags}")
@@ -272,7 +272,7 @@ def test_an_option_changes_no_other_without_a_line(cli, name):
 
 @pytest.mark.bits
 def test_the_choice_does_not_depend_on_threads():
-    found = [choose.choose(problem(labelled(0.3), threads=n), 60) for n in (1, 3)]
+    found = [choose.choose(problem(labeled(0.3), threads=n), 60) for n in (1, 3)]
     assert found[0].setting == found[1].setting and found[0].trials == found[1].trials
 
 
@@ -306,7 +306,7 @@ def test_a_signal_ends_the_search(monkeypatch):
 
 def test_tags_of_a_sentence_share_a_fold():
     """Their features are their neighbors."""
-    data, groups = labelled(), np.repeat(np.arange(100), 6)
+    data, groups = labeled(), np.repeat(np.arange(100), 6)
     found = Search(Problem(replace(data, groups=groups), 12, ClassifyOptions()))
     assert len(found._held) > 1
     for held in found._held:
@@ -315,7 +315,7 @@ def test_tags_of_a_sentence_share_a_fold():
 
 def test_a_trial_that_diverges_does_not_win():
     """Its likelihood would be above those of all others, which are below 0."""
-    data = labelled(0.3)
+    data = labeled(0.3)
     wild = Labeled(data.matrix * np.inf, data.labels)
     rows = {1.0: data.matrix, np.inf: wild.matrix}
     given = ClassifyOptions(loss="softmax")
@@ -331,7 +331,7 @@ def test_a_trial_that_diverges_does_not_win():
 @pytest.mark.parametrize("wrong, lower, upper", [(0, 0, 1e-3), (0.5, 1e-3, 1)])
 def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
     """With wrong labels it is strong; without it, L-BFGS would learn them by heart."""
-    data, other = labelled(wrong, 450), labelled(wrong, 2000, seed=1)
+    data, other = labeled(wrong, 450), labeled(wrong, 2000, seed=1)
     wanted, found = np.ravel(other.labels), {}
     for l2 in (None, 1e-6):
         model = MaxentClassifier(threads=1, l2=l2).fit(data.matrix, np.ravel(data.labels))
@@ -356,7 +356,7 @@ def test_rows_of_one_document_a_class_have_no_folds():
 @pytest.mark.parametrize("count", [600, 20_000])
 def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
     """Its likelihood is near the best that a factor gives; some of 20,000 rows are left out."""
-    data, other = labelled(0.4, count), labelled(0.4, 2000, seed=1)
+    data, other = labeled(0.4, count), labeled(0.4, 2000, seed=1)
     model = MaxentClassifier(loss="hinge", lr=0.5, threads=1)
     model.fit(data.matrix, np.ravel(data.labels))
     wanted = np.ravel(other.labels)
@@ -371,7 +371,7 @@ def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
 
 @pytest.mark.bits
 def test_the_estimator_in_scikit_learn():
-    data = labelled(0.3)
+    data = labeled(0.3)
     labels = np.ravel(data.labels)
     model = MaxentClassifier(tune=True, threads=1, random_state=3)
     found = clone(model).fit(data.matrix, labels)
@@ -381,7 +381,7 @@ def test_the_estimator_in_scikit_learn():
     assert np.array_equal(plain.coef_, found.coef_)
     search = GridSearchCV(model, {"bias": [0.1, 1.0]}, cv=2).fit(data.matrix[:300], labels[:300])
     assert search.best_score_ > 0.3
-    data, labels = labelled(), np.ravel(labelled().labels)
+    data, labels = labeled(), np.ravel(labeled().labels)
     svm = LinearSVC(intercept_scaling=0.2).fit(data.matrix, labels)
     default = MaxentClassifier(loss="hinge", threads=1).fit(data.matrix, labels)
     assert (default.predict(data.matrix) == svm.predict(data.matrix)).mean() > 0.97

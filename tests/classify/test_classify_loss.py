@@ -68,10 +68,10 @@ def test_calibration_bends_where_the_odds_do():
 def test_many_rare_classes_are_learned_to_the_optimum():
     """After five epochs without L2 regularization the correlation of scores would be about .6."""
     random = np.random.default_rng(0)
-    centres = random.random((520, 900)) * (random.random((520, 900)) < 6 / 900)
+    centers = random.random((520, 900)) * (random.random((520, 900)) < 6 / 900)
     labels = np.append(np.arange(520), np.minimum(519, random.geometric(3 / 520, 1080)))
     kept, noise = random.random((2, 1600, 900))
-    rows = centres[labels] * (kept < 0.6) + (noise < 10 / 900) / 2
+    rows = centers[labels] * (kept < 0.6) + (noise < 10 / 900) / 2
     rows[:, 0] += 0.01  # none is empty
     rows = csr_matrix(unit_rows(rows))
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)

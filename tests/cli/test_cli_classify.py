@@ -204,7 +204,7 @@ def test_documents_without_features_are_counted(cli):
     assert "1 without a label left out" in cli.err and "2 without any feature" in cli.err
     write("animals\tcat\nunheard\tsaw\nonly text\nanimals\t\n")
     found = cli.json("classify test m d.tsv")
-    assert found["unknown_label_documents"] == found["unlabelled_documents"] == 1
+    assert found["unknown_label_documents"] == found["unlabeled_documents"] == 1
     assert found["documents"] == 3 and found["accuracy"] <= 2 / 3
     assert len(cli.rows("classify predict m d.tsv")) == 4
 
@@ -364,7 +364,7 @@ def rows_of(form):
         ),
     ],
 )
-def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(cli, text, message):
+def test_columns_headers_and_markup_that_are_not_labeled_text_are_warned_of(cli, text, message):
     write(text)
     cli(TRAIN)
     assert message in cli.err and cli.err.startswith("warning: d.tsv: ")

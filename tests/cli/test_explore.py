@@ -246,9 +246,9 @@ def test_clicks_keys_and_completion(opened):
     scale = tab.evaluate("app.map.scale")
     for key in ("+", "ArrowLeft", "ArrowUp"):
         tab.keyboard.press(key)
-    assert tab.evaluate("app.map.scale") > scale and tab.evaluate("app.map.centre[0]") != 0
+    assert tab.evaluate("app.map.scale") > scale and tab.evaluate("app.map.center[0]") != 0
     tab.keyboard.press("0")
-    assert tab.evaluate("app.map.centre") == [0, 0]
+    assert tab.evaluate("app.map.center") == [0, 0]
     tab.keyboard.press("/")
     assert tab.evaluate("document.activeElement.id") == "query"
 

@@ -97,7 +97,7 @@ FAULTS = [
     Fault("factors: weights are lost", "dcme_w2v/classify", "own = np.ones(len(rows)) if weights is None else weights[rows]", "own = np.ones(len(rows))", "classify_weights"),
     # ---- document vectors, few labels, latent classes
     Fault("mixture: scatter of the means is added", "dcme_w2v/scdv", "(points.scatter - (means * counts[:, None]).T @ means) / count", "(points.scatter + (means * counts[:, None]).T @ means) / count", "mixture"),
-    Fault("mixture: posteriors are not normalised", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
+    Fault("mixture: posteriors are not normalized", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
     Fault("mixture: half of the log volume", "dcme_w2v/scdv", "half_pi - 0.5 * float(log_volume)", "half_pi - float(log_volume)", "mixture"),
     Fault("SCDV: power without its sign", "dcme_w2v/scdv", "np.float32(options.power or 0), values\n", "np.float32(options.power or 0), 1\n", "scdv documents"),
     Fault("latent: alpha is not divided by the sizes", "dcme_w2v/latent/cost.py", " / np.maximum(totals, 1e-300)", "", "latent_math"),

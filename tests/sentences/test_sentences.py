@@ -138,7 +138,7 @@ def test_lists_are_tokens_and_nulls_are_zero_rows(vectors):
     assert not rows[[2, 3, 5]].any()
 
 
-def test_the_tokeniser_of_the_manifest_is_the_default(vectors):
+def test_the_tokenizer_of_the_manifest_is_the_default(vectors):
     record = {"tokenizer": {"tokenize": "words"}}
     recorded = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)
     (row,) = dw.SentenceEncoder(recorded, pooling="mean").fit_transform(["KING"])

@@ -183,7 +183,7 @@ def edit_model(**change):
 
 
 DAMAGES = {
-    "tokeniser of config": '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}',
+    "tokenizer of config": '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}',
     "config": '{"dcme_w2v": 3}',
     "a constant that JSON has not": '{"dcme_w2v": NaN}',
     "truncated": lambda: os.truncate("m/model.safetensors", 150),

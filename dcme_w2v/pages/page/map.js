@@ -25,7 +25,7 @@ class WordMap {
     this.ofQuery = new Set();
     this.group = -1; // the one that is shown alone
     this.hover = -1;
-    this.centre = [0, 0];
+    this.center = [0, 0];
     this.scale = 1; // pixels for one unit of a coordinate
     this.frame = 0;
     this.listen();
@@ -61,7 +61,7 @@ class WordMap {
     if (!rows.length) return;
     const { points } = this.table;
     const [left, low, right, high] = boxOf(rows.map((row) => [points[2 * row], points[2 * row + 1]]));
-    this.centre = [(left + right) / 2, (low + high) / 2];
+    this.center = [(left + right) / 2, (low + high) / 2];
     const wanted = Math.min((0.72 * this.width) / (right - left || 1), (0.8 * this.height) / (high - low || 1));
     this.scale = Math.min(wanted, this.fitting() * 12);
     this.draw();
@@ -84,7 +84,7 @@ class WordMap {
   }
 
   all() {
-    this.centre = [0, 0];
+    this.center = [0, 0];
     this.scale = this.fitting();
     this.draw();
   }
@@ -94,22 +94,22 @@ class WordMap {
     const old = this.scale;
     this.scale = Math.min(Math.max(old * factor, this.fitting() / 2), this.fitting() * 2000);
     const change = 1 / old - 1 / this.scale;
-    this.centre[0] += (x - this.width / 2) * change;
-    this.centre[1] -= (y - this.height / 2) * change;
+    this.center[0] += (x - this.width / 2) * change;
+    this.center[1] -= (y - this.height / 2) * change;
     this.draw();
   }
 
   pan(dx, dy) {
-    this.centre[0] -= dx / this.scale;
-    this.centre[1] += dy / this.scale;
+    this.center[0] -= dx / this.scale;
+    this.center[1] += dy / this.scale;
     this.draw();
   }
 
   place(row) {
     const { points } = this.table;
     return [
-      this.width / 2 + (points[2 * row] - this.centre[0]) * this.scale,
-      this.height / 2 - (points[2 * row + 1] - this.centre[1]) * this.scale,
+      this.width / 2 + (points[2 * row] - this.center[0]) * this.scale,
+      this.height / 2 - (points[2 * row + 1] - this.center[1]) * this.scale,
     ];
   }
 
@@ -156,7 +156,7 @@ class WordMap {
     const { canvas, table } = this;
     const ratio = canvas.width / this.width, scale = this.scale * ratio;
     const grow = ratio * Math.min(3, Math.max(1, Math.sqrt(this.scale / this.fitting())));
-    const left = this.centre[0] - canvas.width / 2 / scale, top = this.centre[1] + canvas.height / 2 / scale;
+    const left = this.center[0] - canvas.width / 2 / scale, top = this.center[1] + canvas.height / 2 / scale;
     const image = this.pen.createImageData(canvas.width, canvas.height);
     new Uint32Array(image.data.buffer).fill(pixelOf(back));
     const values = coloursNow().map(partsOf), answered = this.hits.length > 0;
