@@ -2,10 +2,10 @@
 
     python scripts/check_pages.py
 
-A link leads to a file of the repository and, after #, to one of its headings. Each page of docs/
-has a link to it. There are no directives, which GitHub would show as they are. In the README, Start
-and the guides a sentence has at most 30 words. A guide has at most 1,200 words; a record of a
-decision has at most 600 outside its table of results, and one table.
+Each link must lead to an existing file in the repository and, after #, to one of its headings. Each
+page in docs/ must have a link to it. Directives are not allowed, because GitHub shows them as text.
+Sentences in the README, in docs/start and in the guides have at most 30 words. A guide has at most
+1,200 words. A decision record has one table and at most 600 other words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINK = re.compile(r"\]\(([^()\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 
 
 def main() -> None:
-    """Print what is wrong, and fail if anything is."""
+    """Print all faults, and fail if there are any."""
     pages = list(ROOT.glob("*.md"))
     for folder in (".github", "docs", "examples", "scripts"):
         pages += sorted((ROOT / folder).rglob("*.md"))
@@ -66,13 +66,13 @@ def faults(page: Path) -> Iterator[str]:
 
 
 def prose_of(page: Path) -> str:
-    """Return the text of a page without blocks of code, and with CODE for code in a line."""
+    """Return the text of a page without code blocks, and with CODE in place of inline code."""
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
     return re.sub(r"`[^`]+`", "CODE", INDENTED.sub("", text))
 
 
 def links(page: Path, prose: str) -> Iterator[tuple[str, Path, str]]:
-    """Yield the links to files of the repository: as written, the file, and the anchor."""
+    """Yield each link to a file in the repository: its text, the file and the anchor."""
     for found in LINK.finditer(prose):
         target = found[1] or found[2]
         name, _, anchor = target.partition("#")
@@ -81,7 +81,7 @@ def links(page: Path, prose: str) -> Iterator[tuple[str, Path, str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors that GitHub gives to the headings of a page."""
+    """Return the anchors that GitHub creates for the headings of a page."""
     found: list[str] = []
     slugs: list[str] = []
     for heading in re.findall(r"^#+ +(.+?) *$", FENCED.sub("", text), re.MULTILINE):
@@ -93,7 +93,7 @@ def anchors(text: str) -> set[str]:
 
 
 def sentences(prose: str) -> Iterator[str]:
-    """Yield the sentences of paragraphs, items of lists and cells of tables."""
+    """Yield the sentences in paragraphs, list items and table cells."""
     plain = re.sub(r"<[^>]+>", " ", re.sub(r"<!--.*?-->", "", prose, flags=re.DOTALL))
     plain = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", plain)
     blocks = re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )|\n(?=#)|\n(?=\|)|(?<= )\|(?= )", plain)

@@ -1,7 +1,7 @@
-"""The order of the rooms of the package, and its picture, which write_reference.py writes.
+"""The order of the rooms in the package, and the diagram that write_reference.py draws from it.
 
-A room is a folder or a module of dcme_w2v/. It may import only rooms that come before it in LAYERS,
-also inside functions; test_architecture.py checks that.
+A room is a folder or module directly in dcme_w2v/. It may import only rooms that come before it in
+LAYERS, even inside functions. test_architecture.py checks this.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "dcme_w2v"
 
-# Lowest first, and from left to right. The public names of __init__ are above all.
+# From the lowest layer to the highest; in a layer, from left to right. __init__ is above all.
 LAYERS = [
     ["platform"],
     ["errors"],
@@ -40,9 +40,9 @@ def room_of(module: str) -> str:
 
 
 def arrows() -> Iterator[tuple[str, str, str]]:
-    """Yield importing room, imported room and the file and line of each import between rooms.
+    """Yield each import between rooms: the importing room, the imported room, and the place.
 
-    Imports that only type checkers read count, too.
+    Imports for type checkers only are included.
     """
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -62,11 +62,11 @@ def arrows() -> Iterator[tuple[str, str, str]]:
 
 
 def wrong_arrows() -> dict[tuple[str, str], list[str]]:
-    """Return the imports against the order, with their places."""
+    """Return the imports that violate the order of the layers, with their places."""
     level = {room: number for number, room in enumerate(room for line in LAYERS for room in line)}
     found: dict[tuple[str, str], list[str]] = {}
     for own, other, where in arrows():
-        if own == "__init__" or other not in level:  # a public name
+        if own == "__init__" or other not in level:  # the import is of a public name
             continue
         if level.get(own, -1) <= level[other]:
             found.setdefault((own, other), []).append(where)
@@ -74,7 +74,7 @@ def wrong_arrows() -> dict[tuple[str, str], list[str]]:
 
 
 def picture() -> str:
-    """Return an SVG: layers as rows of boxes, a line for each arrow to a room below."""
+    """Return an SVG diagram: a row of boxes for each layer, and a line for each import."""
     width, height, step = 130, 26, 52
     total = max(map(len, LAYERS)) * (width + 24)
     places = {}

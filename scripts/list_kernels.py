@@ -1,4 +1,4 @@
-"""Print the instruction sets of this machine except the fastest, which is the default."""
+"""Print the instruction sets that this machine supports, without the default (the fastest)."""
 
 from dcme_w2v._core.models import KERNELS
 

@@ -1,4 +1,4 @@
-"""Print constraints for pip with the lowest version of each package that pyproject.toml allows."""
+"""Print pip constraints: the lowest version of each package that pyproject.toml allows."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Write a manual page for each command, from its help.
+"""Write a manual page for each command, generated from its help.
 
     python scripts/make_man.py [FOLDER]
 
@@ -37,10 +37,10 @@ class ManFormatter(click.HelpFormatter):
         yield
 
     def write_paragraph(self) -> None:
-        """Write nothing: sections and paragraphs are separated by macros."""
+        """Write nothing, because macros separate sections and paragraphs."""
 
     def write_text(self, text: str) -> None:
-        r"""Write paragraphs; one that starts with \b is written line by line."""
+        r"""Write paragraphs. A paragraph that starts with \b keeps its line breaks."""
         for paragraph in text.split("\n\n"):
             if paragraph.startswith("\b\n"):
                 self.write(f".PP\n.nf\n{roff(paragraph[2:])}\n.fi\n")
@@ -56,7 +56,7 @@ class ManFormatter(click.HelpFormatter):
 
 
 def roff(text: str) -> str:
-    """Return text with the characters escaped that are markup in a manual page."""
+    """Return text in which the characters that roff treats as markup are escaped."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return re.sub(r"^([.'])", r"\\&\1", escaped, flags=re.MULTILINE)
 
@@ -86,7 +86,7 @@ def pages(command: click.Command, context: click.Context) -> Iterator[tuple[str,
 
 
 def main() -> None:
-    """Write all pages."""
+    """Write all manual pages to a folder."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/man")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages(program, click.Context(program, info_name=NAME)):

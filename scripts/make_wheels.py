@@ -1,11 +1,12 @@
-"""Build the wheels of a source distribution for all systems and audit them: `make wheel`.
+"""Build wheels for all systems from a source distribution, and audit them (`make wheel`).
 
     python scripts/make_wheels.py dist/dcme_w2v-0.1.0.tar.gz --output dist
 
-The compiler is zig (PyPI's ziglang), which brings the C libraries of all systems. From Python 3.11
-one wheel serves all later versions (abi3); Python 3.10 needs its own, made for Linux only. A wheel
-passes if it is at most 1.6 MB, if its extensions import names of the stable ABI only and nothing
-newer than its tag says, and if it has no sources, debug sections or paths of this machine.
+The compiler is zig (ziglang on PyPI), which includes the C libraries of all systems. One wheel
+(abi3) works on Python 3.11 and all later versions. Python 3.10 needs its own wheel, which is built
+only for Linux. A wheel passes the audit if it is at most 1.6 MB, if its extensions import only
+names of the stable ABI and no symbol that is newer than its tag allows, and if it contains no
+sources, debug sections or paths of this machine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-# Tag of the wheel -> target of zig, name of the platform for setuptools.
+# Maps the platform tag of a wheel to the target for zig and the platform name for setuptools.
 PLATFORMS = {
     "manylinux_2_17_x86_64": ("x86_64-linux-gnu.2.17", "linux-x86_64"),
     "manylinux_2_17_aarch64": ("aarch64-linux-gnu.2.17", "linux-aarch64"),
@@ -37,12 +38,12 @@ PLATFORMS = {
     "win_amd64": ("x86_64-windows-gnu", "win-amd64"),
     "win_arm64": ("aarch64-windows-gnu", "win-arm64"),
 }
-LIMIT = 1_600_000  # bytes
-ABI3 = "cp311"  # the first version whose limited API has memoryviews
+LIMIT = 1_600_000  # maximum bytes of a wheel
+ABI3 = "cp311"  # the first version whose limited API supports memoryviews
 NEW_IN_MUSL = {"_Fork", "gettid", "reallocarray", "qsort_r", "preadv2", "pwritev2", "statx"}
 SOURCES = (".c", ".h", ".pyx", ".pxd")
 
-# What the headers of Python need to know of Windows, instead of what they know of this machine.
+# The configuration for Windows, which replaces this machine's pyconfig.h in Python's headers.
 PYCONFIG = """
 #define MS_WINDOWS 1
 #define MS_WIN64 1
@@ -64,11 +65,11 @@ PYCONFIG = """
 
 
 def main() -> None:
-    """Build each wheel asked for, two at a time, and fail if one has a fault."""
+    """Build the requested wheels, two at a time, and fail if any of them has a fault."""
     parser = argparse.ArgumentParser(description="build and audit the wheels")
     parser.add_argument("sdist", type=Path, help="source distribution")
-    parser.add_argument("--output", type=Path, default=Path("dist"), help="folder of the wheels")
-    parser.add_argument("--python", nargs="*", help="Pythons to build with, by default this one")
+    parser.add_argument("--output", type=Path, default=Path("dist"), help="folder for the wheels")
+    parser.add_argument("--python", nargs="*", help="interpreters to use (default: this one)")
     parser.add_argument("--platform", nargs="*", choices=PLATFORMS, default=[*PLATFORMS])
     given = parser.parse_args()
     if not given.sdist.is_file():
@@ -92,7 +93,7 @@ def main() -> None:
 
 
 def version_of(python: str) -> str:
-    """Return the tag of a Python, such as cp310."""
+    """Return the version tag of a Python interpreter, such as cp310."""
     code = "import sys; print('cp%d%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
@@ -120,7 +121,7 @@ def build(sdist: Path, output: Path, python: str, version: str, name: str) -> Pa
 
 
 def toolchain(name: str, version: str, python: str, folder: Path) -> dict[str, str]:
-    """Return the environment in which setuptools compiles with zig for a platform."""
+    """Return the environment variables that make setuptools compile for a platform with zig."""
     import ziglang
 
     target, platform = PLATFORMS[name]
@@ -140,13 +141,13 @@ def toolchain(name: str, version: str, python: str, folder: Path) -> dict[str, s
         "LDFLAGS": "-s",
         "ZIG_GLOBAL_CACHE_DIR": str(Path("build/zig").absolute()),
         "_PYTHON_HOST_PLATFORM": platform,
-        # Of a version-specific wheel only: abi3 modules are named without the machine.
+        # Used only for version-specific wheels: names of abi3 modules do not contain the machine.
         "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version[2:]}-{platform[6:]}-linux-gnu.so",
     }
 
 
 def windows_headers(python: str, folder: Path) -> Path:
-    """Copy Python's headers, with a configuration for Windows."""
+    """Copy Python's headers, and replace their configuration by one for Windows."""
     code = "import sysconfig; print(sysconfig.get_path('include'))"
     include = folder / "include"
     shutil.copytree(run([python, "-c", code]).strip(), include)
@@ -155,7 +156,7 @@ def windows_headers(python: str, folder: Path) -> Path:
 
 
 def import_library(zig: str, target: str, folder: Path) -> Path:
-    """Make the library by which a module finds the stable ABI in Windows' python3.dll."""
+    """Create the import library that links a Windows module to the stable ABI in python3.dll."""
     from abi3info import DATAS, FUNCTIONS
 
     wanted = (3, int(ABI3[3:]))
@@ -181,14 +182,14 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> str:
 
 
 def modules_of(wheel: Path) -> dict[str, bytes]:
-    """Return the extensions of a wheel."""
+    """Return the extension modules in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = [one for one in archive.namelist() if one.endswith((".so", ".pyd"))]
         return {name: archive.read(name) for name in names}
 
 
 def oldest_system(wheel: Path) -> str:
-    """Return the oldest system that has the symbols which the extensions import."""
+    """Return the oldest system that has all symbols that the extension modules import."""
     modules = modules_of(wheel).values()
     if "-win" in wheel.name:
         import pefile
@@ -208,7 +209,7 @@ def oldest_system(wheel: Path) -> str:
 
 
 def newer_than_musl_1_2_0(module: bytes) -> set[str]:
-    """Return what a module needs and musl 1.2.0 has not; auditwheel expects Alpine's file name."""
+    """Return the symbols that a module needs but musl 1.2.0 lacks."""
     from elftools.elf.elffile import ELFFile
 
     section: Callable[[str], Any] = ELFFile(io.BytesIO(module)).get_section_by_name
@@ -218,7 +219,7 @@ def newer_than_musl_1_2_0(module: bytes) -> set[str]:
 
 
 def macos_of(module: bytes) -> str:
-    """Return the minimum version in the load commands of a module for macOS."""
+    """Return the minimum macOS version from the load commands of a module."""
     at, (count,) = 32, struct.unpack_from("<I", module, 16)
     for _ in range(count):
         kind, size, _, version = struct.unpack_from("<4I", module, at)

@@ -1,16 +1,16 @@
-"""Torture tests of training: kills at random times, failing writes, a long run; no lost data.
+"""Torture tests: kill training at random times, make writes fail, and check that nothing is lost.
 
-    kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
-             must end with the bytes of an uninterrupted run; of `train` and of `classify train`
-    writes   every writing call fails once (no space, I/O error, read-only), or writes only half
-    starts   SIGINT at random times from the program's first line on, while a command starts; it
-             must end with one line or none, and the exit code of a signal
+    kills    signals 9, 15 and 2 at random times and inside random writes of `train` and `classify
+             train`; each resumed run must end with the same bytes as an uninterrupted run
+    writes   each writing call fails once (no space, I/O error, read-only) or writes only half
+    starts   SIGINT at random times while a command starts; it must print at most one line and end
+             with the exit code for the signal
     soak     one long run, whose resident memory must stay flat
 
-Kills at a rename, readers against writers and planted files are in
-tests/formats/test_hostile_files.py. `make torture` runs these, kills, writes and
-starts in a short form, `make torture-long` all at length. Prints
-counts, one line a part; with --json an object a part. Needs Linux and a C compiler.
+Kills during a rename, concurrent readers and writers, and planted files are tested in
+tests/formats/test_hostile_files.py. `make torture` runs that file and short forms of kills, writes
+and starts; `make torture-long` runs all parts at full length. The script prints one line of counts
+per part. It needs Linux and a C compiler.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "tests" / "faults" / "shim.c"
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where a flush is fast
-FAIL, KILL, HALF = range(3)  # as in the shim
-PATIENCE, HANG = 300, 71  # seconds; an exit code of no run
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # in memory, where flushing is fast
+FAIL, KILL, HALF = range(3)  # the same numbers as in shim.c
+PATIENCE, HANG = 300, 71  # seconds to wait; an exit code that no run has
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
-# Options that differ between runs: objectives, models, formats.
+# The runs differ in these options: objectives, models and formats.
 CASES = (
     ("--objective", "ns", "--format", "binary"),
     ("--objective", "nce", "--model", "skipgram", "--format", "text"),
@@ -59,12 +59,12 @@ CLASS_CASES = (
     ("--objective", "nce", "--l2", "1e-4"),
 )
 COMMON = ("--dim", "24", "--epochs", "2", "--threads", "1", "--min-count", "2", "--quiet")
-OLD = b""  # an empty file may be replaced by anything
+OLD = b""  # any output may replace an empty file
 
 
 @dataclass
 class Run:
-    """The files of one run, in a folder of its own."""
+    """The files of one training run in its own folder."""
 
     folder: Path
     case: tuple[str, ...]
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def outputs(self) -> list[Path]:
-        """Return the bytes that a successful run writes, without files that contain times."""
+        """Return the bytes of the files that a successful run writes, except files with times."""
         format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
         suffix = ".safetensors" if format == "safetensors" else ".bin"
         return [self.folder / f"v{suffix}"]
@@ -86,7 +86,7 @@ class Run:
         return ["train", corpus, *COMMON, *self.case, *files, *state]
 
     def fresh(self) -> Run:
-        """Remove everything from the folder except an old file of each output."""
+        """Empty the folder, then write an old file at the path of each output."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         for path in self.outputs:
@@ -94,7 +94,7 @@ class Run:
         return self
 
     def problem(self) -> str | None:
-        """Return a fault of the existing files after any run, finished or not."""
+        """Return what is wrong with the existing files after any run, finished or not."""
         from dcme_w2v.errors import DcmeError
         from dcme_w2v.training.checkpoint_folder import Checkpoint, generations_in
 
@@ -109,7 +109,7 @@ class Run:
         return None
 
     def unfinished(self) -> str | None:
-        """Return a fault of the files of a successful run."""
+        """Return what is wrong with the files after a run that reported success."""
         found = {path.name: content_of(path) for path in self.outputs}
         for name, data in self.straight.items():
             if found.get(name) != data:
@@ -119,7 +119,7 @@ class Run:
 
 
 def content_of(path: Path) -> bytes:
-    """Return the bytes of a file without the record of an artifact, which holds times."""
+    """Return the bytes of a file, without the record of an artifact, because it contains times."""
     data = path.read_bytes()
     return data[8 + int.from_bytes(data[:8], "little") :] if data[8:9] == b"{" else data
 
@@ -129,7 +129,7 @@ class ClassRun(Run):
 
     @property
     def outputs(self) -> list[Path]:
-        """Return the model."""
+        """Return the bytes of the model."""
         return [self.folder / "m"]
 
     def arguments(self, every: str) -> list[str]:
@@ -142,22 +142,22 @@ class ClassRun(Run):
 
 
 class Shim:
-    """The library that this process was started with."""
+    """The preloaded library that makes writing calls fail; see tests/faults/shim.c."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(os.environ["LD_PRELOAD"])
 
     def arm(self, at: int, action: int, argument: int) -> None:
-        """Make a call fail or kill the process; 0 only counts calls."""
+        """Make call number `at` fail or kill the process; with 0, only count calls."""
         self._library.fault_arm(ctypes.c_long(at), action, int(argument))
 
     def calls(self) -> int:
-        """Return the number of calls since then."""
+        """Return the number of writing calls since `arm`."""
         return int(self._library.fault_calls())
 
 
 def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> int:
-    """Start a run in a child, with writing calls counted in `calls` and messages in `err`."""
+    """Start a run in a child, which writes its call count to `calls`, its messages to `err`."""
     from dcme_w2v.cli.main import main
 
     shim, code = Shim(), 70
@@ -180,7 +180,7 @@ def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> i
 
 
 def end(child: int) -> int:
-    """Wait for a child and return its exit code, negative for a signal; HANG if it hangs."""
+    """Wait for a child; return its exit code, minus the signal that killed it, or HANG."""
     late = time.monotonic() + PATIENCE
     while time.monotonic() < late:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -194,7 +194,7 @@ def end(child: int) -> int:
 
 @contextlib.contextmanager
 def workplace(seed: int) -> Iterator[Path]:
-    """Make a folder with a corpus of Zipf's law, and documents of sixty classes."""
+    """Create a folder with a corpus that follows Zipf's law, and documents of sixty classes."""
     chance = random.Random(seed)
     words = [f"word{i}" for i in range(1500)]
     weights = [1 / (i + 5) for i in range(1500)]
@@ -210,7 +210,7 @@ def workplace(seed: int) -> Iterator[Path]:
 
 
 def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
-    """Return a run of each case with its expected outputs, seconds and number of calls."""
+    """Run each case without interruption; return its outputs, seconds and number of calls."""
     found = []
     kinds = [*((Run, case) for case in CASES), *((ClassRun, case) for case in CLASS_CASES)]
     for number, (kind, case) in enumerate(kinds):
@@ -226,7 +226,7 @@ def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
 
 
 def phase_of(run: Run) -> str:
-    """Return the stage of a killed run, from its files."""
+    """Return the stage in which a run was killed, judging by its files."""
     if list(run.folder.glob("k/.*.part")):
         return "checkpointing"
     if list(run.folder.glob(".*.part")):
@@ -239,7 +239,7 @@ def phase_of(run: Run) -> str:
 
 
 def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Kill runs `count` times; each run is killed several times and then completes."""
+    """Kill runs `count` times in all; each run is killed several times and then completes."""
     landed: collections.Counter[str] = collections.Counter()
     phases: collections.Counter[str] = collections.Counter()
     failures: list[str] = []
@@ -270,14 +270,14 @@ def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
 
 
 def faults_of(calls: int) -> Iterator[tuple[int, int, int]]:
-    """Yield every fault of a run with a number of calls: the call, the kind and the error."""
+    """Yield every fault of a run with this many calls: the call, the kind and the error."""
     for at in range(1, calls + 1):
         yield from ((at, FAIL, number) for number in ERRORS)
         yield at, HALF, 0
 
 
 def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Make writing calls fail, each in its own run, and check that nothing is lost."""
+    """Make each writing call fail in a separate run, and check that nothing is lost."""
     failures: list[str] = []
     counts: collections.Counter[str] = collections.Counter()
     todo = []
@@ -296,7 +296,7 @@ def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, An
 
 
 def after_fault(run: Run, code: int) -> str | None:
-    """Return a problem of the files after a run with a fault and after resuming, or None."""
+    """Return what is wrong with the files after a faulty run and after resuming it, or None."""
     said = (run.folder / "err").read_text()
     if code not in (0, 1, 2) or "a bug" in said:
         return f"exit code {code}: {said!r}"
@@ -311,7 +311,7 @@ def after_fault(run: Run, code: int) -> str | None:
     return run.unfinished()
 
 
-# What each command would wait for is never sent, so that a signal that is lost is a run that hangs.
+# Each command waits for input that never comes, so a run in which the signal is lost hangs.
 WAITING = (
     "vocab - --output {0}/out",
     "train - --output {0}/out.bin",
@@ -327,7 +327,7 @@ START_SECONDS, STARTS_AT_ONCE = 1.5, 4
 
 
 def starts(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Interrupt commands that start, `count` times; several at once, since they mostly wait."""
+    """Interrupt starting commands `count` times; several run at once, since they mostly wait."""
     (place / "v.txt").write_text("2 2\nword1 1 2\nword2 2 1\n")
     todo = [
         (chance.choice(WAITING).format(place), chance.uniform(0, START_SECONDS))
@@ -341,7 +341,7 @@ def starts(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
 
 
 def _interrupted(one: tuple[str, float]) -> tuple[int, str | None]:
-    """Interrupt a command some seconds after it started; return its exit code and any problem."""
+    """Interrupt a command some seconds after its start; return its exit code and any problem."""
     command, seconds = one
     argv, pipe = [sys.executable, "-c", PROGRAM, *command.split()], subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as child:
@@ -364,7 +364,7 @@ def _interrupted(one: tuple[str, float]) -> tuple[int, str | None]:
 
 
 def soak(minutes: float, place: Path) -> dict[str, Any]:
-    """Train for a long time; return minimum and maximum resident memory after the first fifth."""
+    """Train for a long time; return the minimum and maximum memory after the first fifth."""
     corpus = str(place / "corpus.txt")
     command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "1000000"]
     command += ["--output", str(place / "v.bin"), "--checkpoint", str(place / "k"), "--quiet"]
@@ -387,7 +387,7 @@ def soak(minutes: float, place: Path) -> dict[str, Any]:
 
 
 def with_shim() -> None:
-    """Restart this script with the shim loaded, unless it is."""
+    """Restart this script with the shim preloaded, unless it is loaded already."""
     if os.environ.get("LD_PRELOAD", "").endswith("shim.so"):
         return
     built = Path(tempfile.mkdtemp(prefix="shim-"), "shim.so")
@@ -403,18 +403,18 @@ def with_shim() -> None:
 
 
 def main() -> None:
-    """Run the requested parts."""
+    """Run the requested parts, print their results, and fail if any part failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parts = ["kills", "writes", "starts"]
     parser.add_argument("parts", nargs="*", default=parts, help=f"{' '.join(parts)} soak")
-    parser.add_argument("--kills", type=int, default=60, help="how many")
-    parser.add_argument("--starts", type=int, default=100, help="how many to interrupt")
-    parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
-    parser.add_argument("--minutes", type=float, default=30, help="of the soak")
+    parser.add_argument("--kills", type=int, default=60, help="number of kills")
+    parser.add_argument("--starts", type=int, default=100, help="number of commands to interrupt")
+    parser.add_argument("--faults", type=int, default=100, help="number of writes to fail (0: all)")
+    parser.add_argument("--minutes", type=float, default=30, help="duration of the soak")
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()
     with_shim()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # inherited by the children
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # child processes inherit this
     failed = False
     for part in wanted.parts:
         began = time.monotonic()

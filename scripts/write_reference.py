@@ -1,8 +1,8 @@
-"""Write the pages of the reference that follow from the program: commands, Python names, the rooms.
+"""Write the generated reference: the pages of commands and Python names, and the layer diagram.
 
     python scripts/write_reference.py [--check]
 
-With --check nothing is written, and a page that is out of date is an error; `make lint` runs this.
+With --check, write nothing and fail if a file is out of date; `make lint` runs this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTE = "<!-- written by scripts/write_reference.py -->\n"
 
 
 def commands() -> str:
-    """Return the page of all commands: the help of each, with all options."""
+    """Return the page with the help of every command and all of its options."""
     found = list(_leaves(click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)))
     page = f"# Commands\n\n{NOTE}\nThe help of each command with all options (`--help-all`). "
     page += "Options that begin with one dash are word2vec.c's spellings.\n\n"
@@ -43,7 +43,7 @@ def commands() -> str:
 
 
 def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
-    """Yield the full name of every command that is not a group, and its context."""
+    """Yield the full name and the context of every command that is not a group."""
     if not isinstance(command := context.command, click.Group):
         context.meta[SHOW_ALL] = True
         yield context.command_path, context
@@ -55,7 +55,7 @@ def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
 
 
 def python_names() -> str:
-    """Return the page of the public names: signature and docstring; of methods the first line."""
+    """Return the page of public names: signatures and docstrings (first lines for methods)."""
     page = f"# Python names\n\n{NOTE}\nEvery public name of `dcme_w2v`; other names may change. "
     page += "A first look at them is the [quick start](../start/python.md).\n"
     for name in dcme_w2v.__all__:
@@ -71,7 +71,7 @@ def python_names() -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Return a text without long lines."""
+    """Return a text with long lines wrapped."""
     found = []
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip())] or "    "
@@ -80,7 +80,7 @@ def _wrapped(text: str) -> str:
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters with their defaults; the docstring has the types."""
+    """Return the parameters with their defaults, without types, which are in the docstring."""
     found = inspect.signature(function)
     bare = [one.replace(annotation=one.empty) for one in found.parameters.values()]
     return str(found.replace(parameters=bare, return_annotation=found.empty))
@@ -125,7 +125,7 @@ WRITTEN = {
 
 
 def main() -> None:
-    """Write what is out of date, or fail."""
+    """Write the files that are out of date, or fail with --check."""
     for name, text in WRITTEN.items():
         path, new = DOCS / name, text()
         if path.exists() and path.read_text(encoding="utf-8") == new:

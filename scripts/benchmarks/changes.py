@@ -1,4 +1,4 @@
-"""Two halves of a text, in the second of which some words have taken contexts of others."""
+"""Split a text into two halves, and plant words in the second that take over contexts of others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PLANTED = 20
 def planted_halves(
     path: str, tokens: int, alternate: bool, seed: int, least: int = 100, most: int = 5000
 ) -> tuple[Lines, Lines, set[str]]:
-    """Return the lines of both halves, and the words that are planted in the second.
+    """Return the lines of both halves, and the words that were planted in the second.
 
-    Half of the occurrences of a word become another word, of about the same count.
+    Half of the occurrences of a word are replaced by a planted word with a similar count.
     """
     lines: Lines = []
     read = 0
@@ -51,7 +51,7 @@ def planted_halves(
 
 
 def by_procrustes(a: dw.Vectors, b: dw.Vectors, least: int) -> list[str]:
-    """Return the words of the lowest cosines after one rotation of all."""
+    """Return the words with the lowest cosines after one rotation that aligns the halves."""
     counts = [dict(zip(v.words, v.counts, strict=True)) for v in (a, b) if v.counts is not None]
     words = [word for word in a.words if min(own.get(word, 0) for own in counts) >= least]
     one, other = (v[words] / np.linalg.norm(v[words], axis=1, keepdims=True) for v in (a, b))

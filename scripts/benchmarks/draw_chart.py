@@ -1,4 +1,4 @@
-"""The README's bar chart of a table of results, as SVG for light and dark pages."""
+"""Draw the README's bar chart from a table of results, as SVG for light and dark pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STYLE = """
   }
 """
 
-# Settings of the table, and how the chart names them.
+# Maps the settings in the table to their names in the chart.
 BARS = {
     "dcme-w2v --epochs 2": "dcme-w2v, 2 epochs",
     "dcme-w2v (5 epochs)": "dcme-w2v, 5 epochs",
@@ -26,7 +26,7 @@ BARS = {
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float, str]]) -> str:
-    """Return a chart with a bar for each (name, number, text behind the bar)."""
+    """Return a chart with one bar for each (name, number, text after the bar)."""
     longest = max(number for _, number, _ in bars)
     scale = (WIDTH - LABELS - NUMBERS) / longest
     height = TOP + STEP * len(bars)
@@ -47,7 +47,7 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float, str]]) -> str:
 
 
 def readme_chart(table: dict[str, Any]) -> str:
-    """Return the chart of seconds by program, with the analogies that the vectors solve."""
+    """Return the chart of CPU seconds by program, with the accuracy on analogies."""
     places = [table["columns"].index(one) for one in ("CPU seconds, --threads 1", "analogies")]
     rows = {row[0]: [row[place].split()[0] for place in places] for row in table["rows"]}
     bars = [

@@ -1,6 +1,6 @@
-"""Sequences of items in known groups: sessions of visits, and random walks on a graph.
+"""Generate sequences of items in known groups: sessions of visits, or random walks on a graph.
 
-Item i is of group i modulo the number of groups, and its token is i.
+Item i belongs to group i modulo the number of groups, and its token is i.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ GROUPS = {"sessions": 1000, "popular items": 1000, "walks": 100}
 
 
 def _session(chance: np.random.Generator, group: int, size: int, popular: FloatArray) -> list[int]:
-    """Return the visits of one session of a group.
+    """Return the visits in one session of a group.
 
-    Three tenths of the visits are of any item, a tenth of an item of the next group. A quarter of
-    the others go to the item after the last one, the rest to any of the group.
+    Three tenths of the visits are to any item, and one tenth to an item in the next group. Of the
+    others, a quarter are to the item after the last one, and the rest to any item in the group.
     """
     place, visits = None, list[int]()
     for kind in chance.random(4 + chance.poisson(8)):
@@ -37,7 +37,7 @@ def _session(chance: np.random.Generator, group: int, size: int, popular: FloatA
 
 
 def sessions(exponent: float, count: int = 110_000, size: int = 20) -> Iterator[list[int]]:
-    """Yield visits; the popularity in a group falls by rank to this power."""
+    """Yield sessions; the popularity of items in a group is a power of their rank."""
     chance = np.random.default_rng(0)
     groups = chance.choice(1000, count, p=chance.dirichlet(np.full(1000, 5.0)))
     popular = np.cumsum((1.0 + np.arange(size)) ** -exponent)
@@ -48,7 +48,7 @@ def sessions(exponent: float, count: int = 110_000, size: int = 20) -> Iterator[
 def walks(
     nodes: int = 10_000, edges: int = 60_000, starts: int = 10, length: int = 40
 ) -> Iterator[list[int]]:
-    """Yield walks; four of five edges are within a group, and nodes differ in their degree."""
+    """Yield random walks; four of five edges stay within a group, and degrees differ."""
     chance = np.random.default_rng(0)
     pull = chance.pareto(2.0, nodes) + 0.5
     near: list[list[int]] = [[] for _ in range(nodes)]
@@ -66,7 +66,7 @@ def walks(
 
 
 def write_items(kind: str, path: str, test: str) -> None:
-    """Write the sequences of a kind, a token a number; one in fifty to `test`."""
+    """Write the sequences of a kind with numbers as tokens; one in fifty goes to `test`."""
     made = walks() if kind == "walks" else sessions(1.0 if kind == "popular items" else 0.0)
     with (
         Path(path).open("w", encoding="utf-8") as train,
@@ -77,7 +77,7 @@ def write_items(kind: str, path: str, test: str) -> None:
 
 
 def of_same_group(words: Sequence[str], vectors: FloatArray, kind: str) -> float:
-    """Return the share of the ten nearest items that are of the group of an item, of 2,000."""
+    """Return the share of the ten nearest items in the item's own group, for 2,000 items."""
     numbers = np.array(words, dtype=int)
     rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     asked = np.random.default_rng(0).choice(len(rows), 2000, replace=False)
@@ -91,7 +91,7 @@ def of_same_group(words: Sequence[str], vectors: FloatArray, kind: str) -> float
 def found_next(
     words: Sequence[str], vectors: FloatArray, context: FloatArray, test: Sequence[str]
 ) -> float:
-    """Return the share of sequences whose last item is among 50 by the five before it."""
+    """Return the share of sequences whose last item is among 50 predicted from the five before."""
     places = {word: i for i, word in enumerate(words)}
     found = []
     for line in test:

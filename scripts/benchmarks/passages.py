@@ -1,10 +1,10 @@
-"""Known items for the suites `search` and `duplicates`: lines of a query, a TAB and its passage.
+"""Make known-item data for the suites `search` and `duplicates`: lines "query TAB passage".
 
-And for `continued`, sections.tsv: a package's section, a TAB, its name and first line.
+It also writes sections.tsv for the suite `continued`: "section TAB package name and first line".
 
-`python scripts/benchmarks/passages.py FOLDER` makes those of this machine: manual pages (summary ->
-text behind it) and Debian packages (first line of the description -> the others), for which apt
-needs `apt-get update -o Acquire::Languages=en`.
+`python scripts/benchmarks/passages.py FOLDER` writes files from this machine: manual pages (the
+query is the summary) and Debian packages (the query is the first line of the description). For
+packages, run `apt-get update -o Acquire::Languages=en` first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-WORDS = 300  # of a manual page
-QUERY, PASSAGE = 2, 20  # words at least
+WORDS = 300  # maximum length of a passage from a manual page
+QUERY, PASSAGE = 2, 20  # minimum number of words
 _REQUESTS = re.compile(
     r"[.'](?:TH|ds|de|ie|if|el|nr|so|ad|n[fh]|hy|sp|ti|ta|in|PD|R[SE]|fi|ft|tr|[rb][mr]|ne)\b"
 )
@@ -29,7 +29,7 @@ _ESCAPES = [
 
 
 def read(path: Path, most: int = 20000) -> tuple[list[str], list[str]]:
-    """Return queries and passages of a file, of a large one some drawn at random."""
+    """Return the queries and passages in a file, or a random sample if the file is large."""
     lines = path.read_text(encoding="utf-8").splitlines()
     some = random.Random(0).sample(lines, most) if len(lines) > most else lines
     pairs = [line.split("\t") for line in some]
@@ -57,7 +57,7 @@ def edited(text: str, words: list[str], draw: random.Random) -> str:
 
 
 def _plain(line: str) -> str:
-    """Return the text of a line of roff."""
+    """Return a line of roff without its markup."""
     if line[:1] in (".", "'"):
         line = "" if _REQUESTS.match(line) else re.sub(r"^[.']\s*\S*", "", line).replace('"', " ")
     for pattern, text in _ESCAPES:
@@ -82,7 +82,7 @@ def manual_pages() -> Iterator[tuple[str, str]]:
 
 
 def packages() -> Iterator[tuple[str, str]]:
-    """Yield the first line and the others of each description."""
+    """Yield the first line of each description, and its other lines."""
     for path in sorted(Path("/var/lib/apt/lists").glob("*_main_i18n_Translation-en*")):
         command = ["/usr/lib/apt/apt-helper", "cat-file", str(path)]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -103,7 +103,7 @@ def sections() -> Iterator[tuple[str, str]]:
 
 
 def write(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
-    """Write the pairs that are long enough; of equal passages the first."""
+    """Write the pairs that are long enough, without repeated passages."""
     seen: dict[str, str] = {}
     for query, passage in pairs:
         query, passage = " ".join(query.split()), " ".join(passage.split())

@@ -1,9 +1,9 @@
 """Measure this program and others: `python scripts/benchmarks/run.py --data FOLDER [SUITE ...]`.
 
-FOLDER has the data; suites whose files are missing are left out. README.md beside this script names
-public sources. Each suite yields (setting, seed, metric, number, unit); the lines are printed and,
-with --record, replace the suite's lines in results.csv, with the commit and the machine. Programs
-are run one after the other for each seed, so that a slow moment slows down all of them.
+FOLDER contains the data; suites whose files are missing are skipped. README.md beside this script
+names public sources. Each suite yields (setting, seed, metric, number, unit). The lines are
+printed; with --record, they replace the suite's lines in results.csv, with the commit and the
+machine. For each seed, programs run one after the other, so that a slow moment affects all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tables import COLUMNS, RESULTS, ROOT
 
 from dcme_w2v._core.models import KERNELS
 
-# Suites of which the median and the range are recorded.
+# The median and the range are recorded for these suites, not the mean and the deviation.
 RANGES = ("spread_latent", "spread_documents", "spread_words")
 GROUPS: dict[str, tuple[str, ...]] = {
     "readme": ("quality_time", "label_sets", "many_classes", "few_labels"),
@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def commit() -> str:
-    """Return the commit of the working tree; "-changed" is added where files differ from it."""
+    """Return the current commit, with "-changed" if any file differs from it."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
@@ -48,7 +48,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Return architecture, CPUs, their model and widest instruction set, and the kernels."""
+    """Return the architecture, number and model of CPUs, widest instruction set and kernels."""
     info = Path("/proc/cpuinfo")
     text = info.read_text(encoding="utf-8") if info.exists() else ""
     model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
@@ -59,16 +59,16 @@ def machine() -> str:
 
 
 def measured(name: str, setup: suites.Setup) -> list[list[str]]:
-    """Return the lines of results.csv of a suite: means over seeds, in order of appearance."""
+    """Run a suite; return its lines for results.csv, which are means over seeds."""
     found: dict[tuple[str, str, str], list[float]] = {}
     try:
         for setting, seed, metric, number, unit in suites.ALL[name](setup):
             print(f"{name}\t{setting}\t{seed}\t{metric}\t{number:g} {unit}", flush=True)
             found.setdefault((setting, metric, unit), []).append(number)
     except FileNotFoundError as error:
-        print(f"{name}: left out: {error}", file=sys.stderr)
+        print(f"{name}: skipped: {error}", file=sys.stderr)
     except Exception:
-        traceback.print_exc()  # the other suites still run
+        traceback.print_exc()  # continue with the other suites
     seeds = ", ".join(map(str, setup.seeds))
     rest = [seeds, commit(), machine()]
     middle, distance = (median, _range) if name in RANGES else (fmean, _spread)
@@ -87,7 +87,7 @@ def _spread(numbers: list[float]) -> str:
 
 
 def record(lines: list[list[str]]) -> None:
-    """Replace the suites that were measured in results.csv."""
+    """Replace the lines of the measured suites in results.csv."""
     new = {line[0] for line in lines}
     with RESULTS.open(newline="", encoding="utf-8") as file:
         kept = [line for line in list(csv.reader(file))[1:] if line[0] not in new]
@@ -98,7 +98,7 @@ def record(lines: list[list[str]]) -> None:
 
 
 def main() -> None:
-    """Run the suites that were named, or all."""
+    """Run the suites that were named, or all suites."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "suites", nargs="*", metavar="SUITE", help=", ".join([*GROUPS, *suites.ALL])

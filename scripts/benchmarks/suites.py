@@ -1,4 +1,4 @@
-"""The suites of run.py: each runs commands on files of the data folder and yields numbers."""
+"""The suites of run.py. Each runs commands on files in the data folder and yields numbers."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
 @dataclass(frozen=True)
 class Done:
-    """A command that has ended."""
+    """The output and the costs of a finished command."""
 
     output: str
     messages: str
-    seconds: float  # of CPUs
+    seconds: float  # CPU time
     elapsed: float
-    memory: int  # that is not page cache, at most
+    memory: int  # peak bytes, without page cache
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Where the data are, a folder to work in, and how to run."""
+    """The folders for data and work, the seeds and the number of threads."""
 
     data: Path
     work: Path
@@ -54,7 +54,7 @@ class Setup:
     threads: int
 
     def file(self, name: str) -> str:
-        """Return the path of a file of the data or else of gensim's; fail if it is missing."""
+        """Return the path of a file in the data folder or in gensim; fail if it is in neither."""
         found = importlib.util.find_spec("gensim")
         gensim = map(Path, (found and found.submodule_search_locations) or [])
         for folder in (self.data, *(one / "test" / "test_data" for one in gensim)):
@@ -63,11 +63,11 @@ class Setup:
         raise FileNotFoundError(f"{self.data / name} is missing")
 
     def out(self, name: str) -> str:
-        """Return the path of a new file in the folder for work."""
+        """Return the path of a new file in the work folder."""
         return str(self.work / name)
 
     def python(self, *arguments: object, **environment: str) -> Done:
-        """Run Python, and measure it."""
+        """Run Python in a new process, and measure its costs."""
         variables = {**os.environ, "TOKENIZERS_PARALLELISM": "false", **environment}
         variables.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles the modules it installs
         command = [sys.executable, *map(str, arguments)]
@@ -80,7 +80,7 @@ class Setup:
                 status = Path(f"/proc/{run.pid}/status").read_text(encoding="utf-8")
                 found = re.search(r"RssAnon:\s*(\d+)", status)
                 memory = max(memory, 1024 * int(found[1]) if found else 0)
-            time.sleep(0.005)  # peaks of small corpora are short
+            time.sleep(0.005)  # with small corpora, peaks are short
         end, elapsed = os.times(), time.perf_counter() - start
         output, messages = (path.read_text() for path in paths)
         if run.returncode:
@@ -89,7 +89,7 @@ class Setup:
         return Done(output, messages, seconds, elapsed, memory)
 
     def run(self, line: str, *more: object, **environment: str) -> Done:
-        """Run dcme-w2v with the words of a line and more arguments."""
+        """Run dcme-w2v with the arguments in a line and further arguments."""
         return self.python("-m", "dcme_w2v", *line.split(), *more, **environment)
 
     def json(self, line: str, *more: object) -> dict[str, Any]:
@@ -98,13 +98,13 @@ class Setup:
         return dict(found if isinstance(found, dict) else found[0])
 
     def sets(self, folder: str, one_label: bool = False) -> list[Path]:
-        """Return the folders of labeled documents; those with several labels may be left out."""
+        """Return the folders of labeled documents, with or without multi-label data sets."""
         found = sorted(Path(self.file(folder)).iterdir())
         return [one for one in found if not one_label or not _has_several(one)]
 
 
 def _labeled(file: Path) -> tuple[list[str], list[str]]:
-    """Return the labels and the lines of a file."""
+    """Return the labels and the lines in a file."""
     with file.open(encoding="utf-8", newline="\n") as opened:
         lines = list(opened)
     return [line.partition("\t")[0] for line in lines], lines
@@ -114,7 +114,7 @@ def _has_several(folder: Path) -> bool:
     return any("|" in label for label in _labeled(folder / "train.tsv")[0])
 
 
-# ---- settings that are trained with each seed, and measured ----
+# ---- settings that are trained and measured with each seed ----
 
 Measures = Iterator[tuple[str, float, str]]
 
@@ -136,7 +136,7 @@ def _heldout(s: Setup, out: str) -> Measures:
 
 
 def _sts(s: Setup, out: str) -> Measures:
-    """Pearson's correlation: a year's files weighted by their pairs, mean of the years."""
+    """Return Pearson's correlation: the mean over years, with files weighted by their pairs."""
     for pooling in ("static", "usif", "mean"):
         line = f"eval sts {out} {s.file('sts')} --tokenize words --strip-accents --json --pooling"
         years: dict[str, list[tuple[float, int]]] = {}
@@ -172,7 +172,7 @@ model.wv.save_word2vec_format(out, binary=True)
 
 
 def _gensim(s: Setup, text: str, out: str, seed: int, tables: str = "one", **settings: Any) -> Done:
-    """Train gensim's vectors of a text, with five epochs."""
+    """Train vectors on a text with gensim, for five epochs."""
     given = json.dumps({"seed": seed, "workers": s.threads, "epochs": 5, **settings})
     return s.python("-c", GENSIM, text, out, given, tables)
 
@@ -222,7 +222,7 @@ TRAINED: dict[str, tuple[dict[str, str], list[Callable[[Setup, str], Measures]]]
 
 
 def trained(s: Setup, suite: str) -> Iterator[Line]:
-    """Train word vectors with each setting of a suite, and measure them."""
+    """Train word vectors with each setting in a suite, and measure them."""
     settings, measures = TRAINED[suite]
     text, out = s.file("corpus.txt"), s.out("vectors.safetensors")
     for (name, options), seed in product(settings.items(), s.seeds):
@@ -252,7 +252,7 @@ BY_TIME: dict[str, tuple[Sequence[str], dict[str, dict[str, Any]]]] = {
 
 
 def by_time(s: Setup, suite: str) -> Iterator[Line]:
-    """Quality by time: ours of a few epochs, gensim's of five."""
+    """Compare quality and time: this program with few epochs, and gensim with five."""
     ours, others = BY_TIME[suite]
     text, out = s.file("corpus.txt"), s.out("v.bin")
     line = f"train {text} --threads {s.threads} --quiet --output {out}"
@@ -272,7 +272,7 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
 
 
 def items(s: Setup) -> Iterator[Line]:
-    """Train vectors of items with rates by count and with equal rates."""
+    """Train item vectors with rates by count and with equal rates."""
     text, test = s.out("items.txt"), s.out("test.txt")
     for kind in GROUPS:
         write_items(kind, text, test)
@@ -319,7 +319,7 @@ STEEP_LONG: dict[str, dict[str, Any]] = {
 
 
 def _first_words(s: Setup, count: int) -> str:
-    """Return a file of the first lines of corpus.txt, which have so many words."""
+    """Return a file with the first lines of corpus.txt, which have this many words."""
     part, words = Path(s.out(f"first-{count}.txt")), 0
     with Path(s.file("corpus.txt")).open("rb") as text, part.open("wb") as made:
         for line in text:
@@ -331,9 +331,9 @@ def _first_words(s: Setup, count: int) -> str:
 
 
 def divergence(s: Setup) -> Iterator[Line]:
-    """Train at the default rate where steps add up, and look whether the loss rises again.
+    """Train at the default rate with settings whose steps add up, and check if the loss rises.
 
-    A million words, and the settings of STEEP_LONG on the whole text.
+    STEEP is run on a million words, STEEP_LONG on the whole text.
     """
     first = _first_words(s, 1_000_000)
     texts = {"1 million words": (first, STEEP), "all": (s.file("corpus.txt"), STEEP_LONG)}
@@ -355,7 +355,7 @@ def divergence(s: Setup) -> Iterator[Line]:
 
 
 def changes(s: Setup) -> Iterator[Line]:
-    """Plant changes in the second of two texts of 4 million tokens, and look for them."""
+    """Plant changes in the second of two texts with 4 million tokens each, and find them."""
     texts = {"": "corpus.txt", "laws, ": "laws.txt"}
     for (text, path), seed, alternate in product(texts.items(), s.seeds, (True, False)):
         first, second, planted = planted_halves(s.file(path), 4_000_000, alternate, seed)
@@ -455,10 +455,10 @@ print(right.mean(), time.process_time() - start)
 
 
 def classified(s: Setup, suite: str) -> Iterator[Line]:
-    """Train classifiers with each setting on each set, and LinearSVC (C = 1) on the same rows.
+    """Train classifiers with each setting on each data set, and LinearSVC (C = 1) on the rows.
 
-    The recipe is LinearSVC on words, pairs and character n-grams, of which folds choose. Trees and
-    small models are of sets with several labels.
+    The recipe is LinearSVC on words, pairs and character n-grams, chosen by cross-validation. Trees
+    and small models are measured only on data sets with several labels.
     """
     model = s.out("model")
     for folder in s.sets("sets"):
@@ -483,7 +483,7 @@ def classified(s: Setup, suite: str) -> Iterator[Line]:
                 yield setting, seed, "CPU seconds", seconds, ""
 
 
-# Data, a command, and other values of the constants that steer the choice of settings.
+# The data, a command, and other values of the constants that control the choice of settings.
 LEARN = "classify train {learned}"
 STEERED = (
     ("few", LEARN, "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "LONG = 5", "LONG = 20",
@@ -522,7 +522,7 @@ print(cross_val_score(MaxentClassifier(threads=1), *load_wine(return_X_y=True)).
 
 
 def constants(s: Setup) -> Iterator[Line]:
-    """Learn a quarter of training documents with other constants, and measure the others."""
+    """Train on a quarter of the training documents with other constants, and test on the others."""
     files = {part: Path(s.out(f"{part}.tsv")) for part in ("learned", "measured", "others")}
     for (name, line, *others), seed in product(STEERED, s.seeds):
         if name == "words":
@@ -573,7 +573,7 @@ train.train(train.TrainJob((docs,), output=small), FeatureOptions(), options)
 
 
 def small_models(s: Setup) -> Iterator[Line]:
-    """Compare the model that training writes with all of its weights."""
+    """Compare the model that training writes with a model that keeps all weights."""
     outs = {"as written": s.out("small"), "all weights": s.out("whole")}
     for folder, seed in product(s.sets("sets"), s.seeds):
         done = s.python("-c", BOTH_SIZES, folder / "train.tsv", seed, *outs.values())
@@ -588,7 +588,7 @@ def small_models(s: Setup) -> Iterator[Line]:
 
 
 def speed(s: Setup) -> Iterator[Line]:
-    """Compare the CPU seconds of one thread with gensim's corpus_file, for all kernels.
+    """Compare the CPU seconds of one thread with gensim's corpus_file, for each kernel.
 
     The text is the first 18 MB, three million tokens.
     """
@@ -613,7 +613,7 @@ def speed(s: Setup) -> Iterator[Line]:
 
 
 def threads(s: Setup) -> Iterator[Line]:
-    """Train with 1, 2, 4, ... threads, up to those of the machine; one follows the other."""
+    """Train with 1, 2, 4, ... threads, up to the number of CPUs, one run after the other."""
     text, out, most = s.file("corpus.txt"), s.out("t.safetensors"), default_threads()
     for seed in s.seeds:
         one = 0.0
@@ -639,7 +639,7 @@ np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessi
 
 
 def encode(s: Setup) -> Iterator[Line]:
-    """Sentences of 12 words encoded in a CPU second, the start of the program included."""
+    """Count sentences of 12 words encoded per CPU second, including the start of the program."""
     vectors, folder, text = s.out("e.safetensors"), s.out("folder"), Path(s.out("sentences.txt"))
     s.run("train --epochs 1 --quiet --output", vectors, s.file("corpus.txt"))
     s.run("convert --to sentence-transformers --tokenize words", vectors, folder)
@@ -683,9 +683,9 @@ for word in open(sys.argv[2], encoding="utf-8").read().split():
 
 
 def many_texts(s: Setup) -> Iterator[Line]:
-    """Labels of 100,000 short texts of 150 classes, and neighbors of 10,000 words; whole programs.
+    """Time whole programs: label 100,000 short texts (150 classes), find neighbors of 10,000 words.
 
-    A text is the first words of a paragraph; the suite `encode` has sentences.
+    A text is the first words of a paragraph. Sentences are measured by the suite `encode`.
     """
     labels, lines = _labeled(Path(s.file("sets/wikipara/train.tsv")))
     short = [" ".join(line.partition("\t")[2].split()[:10]) for line in lines]
@@ -717,7 +717,7 @@ def many_texts(s: Setup) -> Iterator[Line]:
 
 
 def few_documents(s: Setup) -> Iterator[Line]:
-    """Compare the defaults with peers on single words, from few documents of ten classes."""
+    """Compare the defaults with other classifiers on single words, with few documents."""
     few, test, model = Path(s.out("few.tsv")), Path(s.out("test.tsv")), s.out("m")
     for folder, count, seed in product(s.sets("sets", True), (60, 100, 200, 300), s.seeds):
         random = np.random.default_rng(seed)
@@ -748,7 +748,7 @@ FEW_LABELS = {
 
 
 def few_labels(s: Setup) -> Iterator[Line]:
-    """Classify from few labels a class; 10,000 other documents are unlabeled."""
+    """Train classifiers on few labels per class and 10,000 unlabeled documents."""
     few, rest, model = Path(s.out("few.tsv")), Path(s.out("rest.tsv")), s.out("fused")
     for folder, count, seed in product(s.sets("sets", True), (10, 50), s.seeds):
         labels, lines = _labeled(folder / "train.tsv")
@@ -783,7 +783,7 @@ PAPER_OF_DCME = {
 
 
 def papers_dcme(s: Setup) -> Iterator[Line]:
-    """Classify 16,068 paragraphs, 13 of each of 1,236 articles; the seed draws them."""
+    """Classify 16,068 paragraphs, 13 from each of 1,236 articles, drawn by the seed."""
     files, model = [Path(s.out(f"{part}.tsv")) for part in ("train", "test")], s.out("m")
     for seed in s.seeds:
         draw = random.Random(seed)
@@ -800,7 +800,7 @@ def papers_dcme(s: Setup) -> Iterator[Line]:
 
 
 def papers_distributed(s: Setup) -> Iterator[Line]:
-    """Train 20 Newsgroups in ten shards on two workers by each method; bytes without documents."""
+    """Train 20 Newsgroups in ten shards on two workers with each method, and count bytes sent."""
     train, test = (s.file(f"sets/20 Newsgroups/{part}.tsv") for part in ("train", "test"))
     own, model = "--ngrams 1 --features 20000 --lead 0 --subwords none", s.out("m")
     methods = {
@@ -823,7 +823,7 @@ def papers_distributed(s: Setup) -> Iterator[Line]:
 
 
 def many_classes(s: Setup) -> Iterator[Line]:
-    """Learn the word after four words, one of all that occur five times, by softmax and DCME."""
+    """Predict the word after four words by softmax and by DCME; each frequent word is a class."""
     text = Path(s.file("corpus.txt")).read_text(encoding="utf-8")
     lines = [line.split() for line in text.split("\n")]
     counts = Counter(word for words in lines for word in words)
@@ -854,7 +854,7 @@ def many_classes(s: Setup) -> Iterator[Line]:
 
 
 def documents(s: Setup) -> Iterator[Line]:
-    """Classify by SCDV, the mean of the same word vectors of the training documents, and tf-idf."""
+    """Classify by SCDV, by the mean of the same word vectors, and by tf-idf."""
     for folder, seed in product(s.sets("documents"), s.seeds):
         own = f"--threads {s.threads} --seed {seed} --quiet --output"
         _, lines = _labeled(folder / "train.tsv")
@@ -881,11 +881,11 @@ def documents(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: {name}", seed, *one
 
 
-# ---- how far seeds are apart ----
+# ---- how much results differ between seeds ----
 
 
 def _some_classes(s: Setup, folder: Path, classes: int, documents: int) -> Path:
-    """Write documents of classes drawn at random; the draw does not depend on the seed."""
+    """Write documents of randomly drawn classes; the draw does not depend on the seed."""
     labels, lines = _labeled(folder / "train.tsv")
     frequent = sorted(name for name, n in Counter(labels).items() if n >= 100)
     chosen = set(random.Random(1).sample(frequent, min(classes, len(frequent))))
@@ -899,7 +899,7 @@ OWN = "--threads 1 --quiet --seed"
 
 
 def spread_latent(s: Setup) -> Iterator[Line]:
-    """Cluster the same documents by the defaults, with each seed."""
+    """Cluster the same documents with the defaults and each seed."""
     for folder, count in product(s.sets("documents", True), (4, 10)):
         few = _some_classes(s, folder, count, 1500)
         setting = f"{folder.name}, {count} classes: latent fit --unsupervised, NMI"
@@ -910,7 +910,7 @@ def spread_latent(s: Setup) -> Iterator[Line]:
 
 
 def spread_documents(s: Setup) -> Iterator[Line]:
-    """Classify the same documents of few labels by `fuse fit` and `scdv fit`, with each seed."""
+    """Train `fuse fit` and `scdv fit` on the same few labels with each seed."""
     folder = s.sets("documents", True)[0]
     few, vectors = _some_classes(s, folder, 20, 2000), s.out("v.safetensors")
     lines = few.read_text("utf-8").splitlines(keepends=True)
@@ -938,7 +938,7 @@ def spread_documents(s: Setup) -> Iterator[Line]:
 
 
 def spread_words(s: Setup) -> Iterator[Line]:
-    """Train on small texts, and group and draw the same words, with each seed."""
+    """Train on small texts, and cluster and plot the same words, with each seed."""
     vectors = s.out("v.safetensors")
     part, million = _first_words(s, 100_000), _first_words(s, 1_000_000)
     v = dw.train(million, threads=1)
@@ -977,7 +977,7 @@ def spread_words(s: Setup) -> Iterator[Line]:
 
 
 def _planted_neighbors(count: int, seed: int) -> float:
-    """Return how many of the 5 nearest words are of the topic; sentences have 20 words."""
+    """Return the share of the 5 nearest words that belong to a word's planted topic."""
     chance = np.random.default_rng(0)
     topics = chance.integers(10, size=(count, 1))
     words = np.where(
@@ -997,9 +997,9 @@ def _planted_neighbors(count: int, seed: int) -> float:
 
 
 def _grown(text: str) -> Iterator[memoryview]:
-    """Yield copies of a text in which words that occur fewer than 40 times are renamed.
+    """Yield copies of a text in which words with fewer than 40 occurrences are renamed.
 
-    Each occurrence of a word that occurs fewer than 13 times has its own name.
+    Each occurrence of a word with fewer than 13 occurrences gets its own name.
     """
     lines = Path(text).read_bytes().splitlines()
     counts = Counter(word for line in lines for word in line.split())
@@ -1037,7 +1037,7 @@ def _growing(
 
 
 def cluster(s: Setup) -> Iterator[Line]:
-    """One process and Dask workers, by tokens: CPU time, quality, bytes, scheduler's memory."""
+    """Compare one process with Dask workers: CPU time, quality, bytes, and scheduler memory."""
     out = s.out("c.safetensors")
     for size, text, workers, seed in _growing(s, (1, 6, 18), (1, 2, 4)):
         options = f"--cluster local:{workers}" if workers > 1 else "--threads 1"
@@ -1063,7 +1063,7 @@ ON_CLUSTER = {
 
 
 def cluster_quality(s: Setup) -> Iterator[Line]:
-    """Vectors of a quarter of the text, and classifiers, by one machine and in two shards."""
+    """Compare one machine with two shards: vectors of a quarter of the text, and classifiers."""
     train, test = s.file("train.tsv"), s.file("test.tsv")
     out, model = s.out("c.safetensors"), s.out("model")
     for _, text, _, seed in _growing(s, (1 / 4,)):
@@ -1082,7 +1082,7 @@ def cluster_quality(s: Setup) -> Iterator[Line]:
 
 
 def scale(s: Setup) -> Iterator[Line]:
-    """Train on corpora with a growing vocabulary: CPU time, memory that is not page cache, disk."""
+    """Train on corpora with a growing vocabulary, and measure CPU time, memory and disk."""
     out = s.out("scale.safetensors")
     for _, text, _, seed in _growing(s, (1 / 17, 10 / 17, 1, 6, 18, 60)):
         line = f"train {text} --epochs 1 --threads {s.threads} --seed {seed} --output"
@@ -1105,7 +1105,7 @@ def scale(s: Setup) -> Iterator[Line]:
 def _rankings(
     queries: list[str], passages: list[str], seed: int, threads: int
 ) -> Iterator[tuple[str, Any]]:
-    """Yield by method the rows of the ten best passages for each query."""
+    """Yield each method with the rows of the ten best passages for each query."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     def ours(**options: Any) -> list[list[int]]:
@@ -1137,7 +1137,7 @@ def _rankings(
 
 
 def search(s: Setup) -> Iterator[Line]:
-    """Find passages by what was their title: known items, queries drawn by the seed."""
+    """Find passages by their former titles (known-item search), with queries drawn by the seed."""
     files = sorted(Path(s.file("search")).glob("*.tsv"))
     for seed in s.seeds:
         measures: dict[str, list[tuple[float, float]]] = {}
@@ -1162,8 +1162,8 @@ def search(s: Setup) -> Iterator[Line]:
 def duplicates(s: Setup) -> Iterator[Line]:
     """Find planted edits of 500 passages among 15,000 others.
 
-    Precision is of the pairs of a copy and another passage than its source; passages that are
-    themselves duplicates of the source do not count.
+    Precision counts a pair of a copy and a passage other than its source as wrong, unless that
+    passage is itself a duplicate of the source.
     """
     for file, seed in product(sorted(Path(s.file("search")).glob("*.tsv")), s.seeds):
         draw = random.Random(seed)

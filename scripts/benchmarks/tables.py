@@ -1,7 +1,7 @@
-"""Tables of the documentation, read from results.csv.
+"""Render the tables in the documentation from results.csv.
 
-`python scripts/benchmarks/tables.py` renders the tables of the README and of docs/ again, and the
-README's chart; with --check it fails if one is out of date. A line of results.csv is one number:
+`python scripts/benchmarks/tables.py` renders all tables in the README and docs/, and the README's
+chart; with --check, it fails if one of them is out of date. Each line of results.csv is one number:
 suite, setting, metric, number, spread (a standard deviation, or a range), unit, seeds, commit,
 machine. A table has the settings of a suite as rows and its metrics as columns; a record is a table
 with its origin.
@@ -46,12 +46,12 @@ def read(path: Path = RESULTS) -> list[dict[str, str]]:
 
 
 def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """Return a table: columns, rows of text, and the commits, machines and seeds behind it.
+    """Return a table: its columns, its rows of text, and the commits, machines and seeds.
 
     Raises
     ------
     ValueError
-        There is no such suite, or two of its cells have one name.
+        There is no such suite, or two of its cells have the same name.
     """
     lines = [line for line in lines or read() if line["suite"] == suite]
     if not lines:
@@ -71,7 +71,7 @@ def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str,
 
 
 def _shown(line: dict[str, str]) -> str:
-    """Return a number with its spread, which is left out if it is below the last digit."""
+    """Return a number with its spread, unless the spread is smaller than the last digit."""
     number, spread = line["number"], line["spread"]
     if number.isdigit() and len(number) > 4:
         number = f"{int(number):,}"
@@ -80,20 +80,20 @@ def _shown(line: dict[str, str]) -> str:
     elif spread and float(spread):
         digits = max(0, -math.floor(math.log10(float(spread))))
         shown = max(0, 3 - math.floor(math.log10(abs(float(number.replace(",", ""))))))
-        if digits <= shown:  # rows have four digits
+        if digits <= shown:  # numbers are shown with four digits
             number = f"{float(number):,.{digits}f} ± {float(spread):,.{digits}f}"
     return f"{number} {line['unit']}" if line["unit"] else number
 
 
 def markdown_table(table: dict[str, Any], chosen: str = "") -> str:
-    """Return a table in Markdown.
+    """Return a table as Markdown.
 
     Parameters
     ----------
     table : dict
     chosen : str
         Rows, ``|``, columns, each list separated by ``;``. ``old -> new`` shows another name.
-        Without rows, all.
+        If the rows are empty, all rows are shown.
     """
     columns = [(place, name) for place, name in enumerate(table["columns"])]
     rows = [list(row) for row in table["rows"]]
@@ -115,7 +115,7 @@ def _names(text: str) -> dict[str, str]:
 
 
 def with_results(text: str) -> str:
-    """Return a Markdown text with every block of results rendered again."""
+    """Return a Markdown text in which every block of results is rendered anew."""
 
     def rendered(match: re.Match[str]) -> str:
         table, what = table_of(match[3]), match[4] or ""
