@@ -164,7 +164,7 @@ PROMISES = {
         "test_copies_give_the_same_bits",
         "test_a_pickled_classifier_learns_as_the_original",
     ],
-    "a killed training is resumed from its `--checkpoint`": [
+    "a killed run is resumed from its `--checkpoint`": [
         "test_a_signal_saves_and_resume_continues",
         "test_a_stopped_run_resumes_to_the_same_bytes",
     ],
