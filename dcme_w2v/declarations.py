@@ -1,4 +1,4 @@
-"""How an option is declared and checked.
+"""Declares options and checks their values.
 
 An option is a field of a frozen dataclass, as in `dcme_w2v.options`: type, default, bounds, help
 text, heading of the help, conflicts with other options. The click option,
@@ -70,7 +70,7 @@ class Declaration:
     neutral : tuple
         Values that never conflict, besides None, False and the default.
     check : callable, optional
-        Raises `UsageError` if a value is not valid for a reason that is not declared above.
+        Raises `UsageError` if a value is invalid for a reason not covered by the attributes above.
     presets : mapping of str to mapping, optional
         The values that each choice gives to other options; see `with_preset`.
     adapted : callable, optional
@@ -172,7 +172,7 @@ def part_of(options: Any, cls: type[T]) -> T:
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return a copy in which options that are None have the values found, unchecked."""
+    """Return a copy in which options that are None get these values, without checking them."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
@@ -237,7 +237,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function: for another program's argument, the error gives the name here."""
+    """Make a function's error for another program's argument suggest the name here."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -310,7 +310,7 @@ def check_conflicts(
 def _conflicts(
     item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
-    """Yield why an option has no effect, given the values of the other options."""
+    """Yield the reasons why the other options leave an option without effect."""
     for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
@@ -348,7 +348,7 @@ def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, 
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Return an option as messages show it: a switch without its value."""
+    """Return an option in the form used in messages: a switch appears without its value."""
     if value is True:
         return flag_of(name)
     return f"{flag_of(name)}={value:g}" if isinstance(value, float) else f"{flag_of(name)}={value}"
@@ -381,12 +381,12 @@ _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or 
 
 
 def preset_option(help: str, presets: Mapping[str, Mapping[str, Any]], **declaration: Any) -> Any:
-    """Declare a preset: the name of values for other options, which explicit options override."""
+    """Declare a preset option: it sets other options, which explicit options override."""
     return option(None, help, choices=tuple(presets), presets=presets, group="Model", **declaration)
 
 
 def threads_option(**declaration: Any) -> Any:
-    """Declare the number of threads."""
+    """Declare the option for the number of threads."""
     return option(
         None,
         "number of threads (default: the CPUs that this process may use)",
@@ -412,7 +412,7 @@ def threads_of(given: int | None) -> int:
 
 
 def seed_option() -> Any:
-    """Declare the random seed."""
+    """Declare the option for the random seed."""
     return option(1, "random seed", minimum=0, maximum=2**63 - 1, group="Run")
 
 
@@ -420,7 +420,7 @@ ENCODING_ERRORS = ("strict", "replace", "skip")
 
 
 def encoding_errors_option() -> Any:
-    """Declare what happens to tokens that are not UTF-8."""
+    """Declare the option for tokens that are not UTF-8."""
     return option(
         "strict",
         "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",

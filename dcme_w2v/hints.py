@@ -1,6 +1,6 @@
-"""Suggestions: names in gensim, word2vec.c, fastText and scikit-learn, and their names here.
+"""Suggestions for users of gensim, word2vec.c, fastText and scikit-learn: the names used here.
 
-Using another program's name is an error that gives the name here; there are no aliases.
+A name of another program is an error whose message suggests the name here; there are no aliases.
 """
 
 import functools

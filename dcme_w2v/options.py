@@ -1,7 +1,7 @@
 """Declares the options that several subpackages share: text, checkpoints, clusters, held-out text.
 
-A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. Options of one
-package only are in its `options.py`.
+A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. Options that only
+one subpackage uses are in its own `options.py`.
 """
 
 import os
@@ -172,7 +172,7 @@ class SubwordOptions(Checked):
 
 @dataclass(frozen=True)
 class ClusterOptions(Checked):
-    """Where a training runs, and into how many parts its data is divided."""
+    """Where training runs, and into how many parts its data is divided."""
 
     group = "Cluster"
 
@@ -285,7 +285,7 @@ class CheckpointOptions(Checked):
 
 
 def _share(given: str | None) -> float | None:
-    """Return --holdout as a number; None for a file or without held-out text."""
+    """Return --holdout as a number; None if it names a file or is not given."""
     try:
         return None if given is None else float(given)
     except ValueError:
@@ -319,11 +319,11 @@ class HoldoutOptions(Checked):
 
     @property
     def fraction(self) -> float | None:
-        """The share of the lines; None for a file or without held-out text."""
+        """The share of lines that is held out; None if --holdout names a file or is not given."""
         return _share(self.holdout)
 
     @property
     def file(self) -> str | None:
-        """The file; None for a share or without held-out text."""
+        """The file of held-out text; None if --holdout is a share or is not given."""
         whole = self.holdout if self.fraction is None else None
         return None if whole is None else local(whole)

@@ -58,7 +58,7 @@ def is_broken_pipe(error: OSError) -> bool:
 
 
 def lock(number: int) -> bool:
-    """Lock an open file until it is closed; False if another has locked it."""
+    """Lock an open file until it is closed; return False if another process has locked it."""
     try:
         if fcntl is not None:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,7 +108,7 @@ def replace(source: Path, target: Path, folder: int | None = None) -> None:
 
 
 def set_access(file: int | Path, old: os.stat_result) -> None:
-    """Set the permissions of a file, and as root its owner, to those of an older one."""
+    """Copy the permissions of an older file and, if run as root, its owner to a new file."""
     if fcntl is not None:
         if os.geteuid() == 0:
             os.chown(file, old.st_uid, old.st_gid)
@@ -130,7 +130,7 @@ def host() -> str:
 
 
 def is_running(number: int) -> bool:
-    """Return whether a process runs on this machine; True where a system cannot tell."""
+    """Return whether a process runs on this machine; True if the system cannot tell."""
     if fcntl is None:
         return True
     with contextlib.suppress(PermissionError, OverflowError):
@@ -142,7 +142,7 @@ def is_running(number: int) -> bool:
 
 
 def user() -> int:
-    """Return the user ID; 0 on systems whose files do not have such owners."""
+    """Return the user ID; 0 on systems without numeric file owners."""
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -178,7 +178,7 @@ def address_limit() -> int | None:
 
 
 def used_memory() -> tuple[int, int]:
-    """Return the bytes of address space and of resident memory in use; 0 if unknown."""
+    """Return the bytes of address space and of resident memory in use; each is 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         return int(size) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
@@ -197,7 +197,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits, as lists of words, of this process's control groups.
+    """Yield the limits of this process's control groups, as lists of words.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.

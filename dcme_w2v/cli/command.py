@@ -92,7 +92,7 @@ class Command(click.Command):
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, with ``--help-all`` if some options are advanced."""
+        """Return the parameters, and add ``--help-all`` if some options are advanced."""
         found = [*super().get_params(ctx), *self._switches]
         has_more = any(getattr(one, "advanced", False) for one in found)
         return [*found, help_all] if has_more else found
@@ -113,7 +113,7 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check paths, apply a preset, warn of options without effect, then run the command."""
+        """Check paths, apply a preset, warn about options without effect, then run the command."""
         if ctx.obj is not None:
             ctx.obj()
         if "seeds" in ctx.params and (wanted := collect(SeedsOptions, ctx.params)) != DEFAULT:
@@ -234,7 +234,7 @@ def switches(names: set[str | None]) -> list[click.Parameter]:
 
 
 def set_switched(ctx: click.Context) -> None:
-    """Replace the switches of word2vec.c by the options that they mean.
+    """Replace word2vec.c switches by the equivalent options.
 
     Raises
     ------

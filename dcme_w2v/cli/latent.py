@@ -1,4 +1,4 @@
-"""The commands ``latent fit`` and ``show``."""
+"""The commands ``latent fit`` and ``latent show``."""
 
 from typing import Any
 

@@ -46,9 +46,9 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
-    """Train on text that this machine has, and print nearest neighbors of some words.
+    """Train on text from this machine, and print the nearest neighbors of some words.
 
-    The text is the documentation in Python's, numpy's and scipy's files. CORPUS: files or folders
+    The text is the documentation in the files of Python, numpy and scipy. CORPUS: files or folders
     to train on instead. Requires no network, and writes no file without --collect or --documents.
     """
     import dcme_w2v

@@ -54,7 +54,7 @@ class LazyGroup(Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command; None if there is no command of this name."""
+        """Import and return a command, or return None if no command has this name."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"dcme_w2v.cli.{COMMANDS[cmd_name]}")
@@ -153,7 +153,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
-    """Return click's message about an option or argument in this program's form."""
+    """Rewrite click's message about an option or argument in the form of this program's errors."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         name = error.option_name  # for -sizee, this would be -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
@@ -174,7 +174,7 @@ def _see(ctx: click.Context) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Describe an OSError about a file, with what to do."""
+    """Describe an OSError about a file, and say what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
         return f"{text}is a folder; give a file"

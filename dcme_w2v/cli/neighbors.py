@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
-    """Answer the given words, or without words each line of standard input.
+    """Answer the given words or, if there are none, each line of standard input.
 
     An error is printed but does not end a batch. As in `grep`, the exit code is 1 if no line had an
     answer.
@@ -70,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of lines: a single line from a prompt, otherwise all that have arrived."""
+    """Yield lists of lines: a single line from a prompt, otherwise all lines that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -173,7 +173,7 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Return a word (perhaps with a sign), in lower case if only the lowercase word is known."""
+    """Lowercase a word (perhaps with a sign) if only its lowercase form is in the vocabulary."""
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()
@@ -182,7 +182,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return another file's neighbors for each query in a line."""
+    """Return the neighbors in another file for each query in a line."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -202,7 +202,7 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
     """Parse a line into its queries, by name, and the words that have no vector.
 
     Each word is a query, but a line with signs is one query. A vocabulary word that starts with +
-    or - is taken for a word.
+    or - is read as a word.
     """
     signs = [len(word) > 1 and word[0] in "+-" and word not in v.words for word in line]
     words = [word[signed:] for word, signed in zip(line, signs, strict=True)]

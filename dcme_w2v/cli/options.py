@@ -33,7 +33,7 @@ def dashed(name: str) -> str:
 
 
 class Option(click.Option):
-    """A click option with a heading in the help; only ``--help-all`` shows advanced options.
+    """A click option that has a heading in the help; only ``--help-all`` shows advanced ones.
 
     `path` is the role of a path, `declared` the dataclass that has the option as a field, and
     `word2vec` its name in word2vec.c.
@@ -149,7 +149,7 @@ _SIGNS = {"<": READS, "|": READS, ">": WRITES}
 def output_option(
     metavar: str, help: str, path: str = WRITES, required: bool = True, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
-    """Return the option --output for the file or folder that a command writes."""
+    """Return the --output option for the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
@@ -237,7 +237,7 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
-    """Return the names of the parameters that the user gave, by default to this command."""
+    """Return the names of the parameters that the user gave to a command (default: this one)."""
     ctx = ctx or click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)

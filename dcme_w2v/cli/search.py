@@ -1,4 +1,4 @@
-"""The command `search`: passages that answer queries, and pairs that are nearly equal."""
+"""The command `search`: find passages that answer queries, and pairs that are nearly identical."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _loaded(
     encoding_errors: str,
     quiet: bool,
 ) -> Search:
-    """Return a saved index, or that of documents."""
+    """Load a saved index, or index the documents."""
     from dcme_w2v.formats.artifact import check_model_target, kind_of_artifact
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.search.searcher import KIND, Search
@@ -146,7 +146,7 @@ def _loaded(
 
 
 def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]]:
-    """Yield queries, as many at a time as are there."""
+    """Yield lists of queries; from standard input, each list has all that have arrived."""
     from dcme_w2v.files.opening import LINE_BYTES, CorpusFile, arriving_lines
     from dcme_w2v.formats.documents import read_documents
 
@@ -170,7 +170,7 @@ def _is_file(query: str) -> bool:
 
 
 def _answer(found: Search, texts: list[Any], asked: int, k: int, as_json: bool) -> int:
-    """Print the answers to queries, and return how many have one."""
+    """Print the answers to queries, and return how many queries have an answer."""
     answers = found.search(texts, k)
     for number, (text, hits) in enumerate(zip(texts, answers, strict=True), asked + 1):
         shown = [

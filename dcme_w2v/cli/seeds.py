@@ -38,7 +38,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
     Raises
     ------
     UsageError
-        An option or path is that of a single run.
+        An option or path can be used only by a single run.
     """
     params, each = dict(ctx.params), list[dict[str, float]]()
     seeds = _seeds_of(params, wanted)
@@ -58,7 +58,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return the seeds: the N from --seed on; none for a table of one run."""
+    """Return the N seeds from --seed on, or no seeds for a table of one run."""
     if wanted.seeds is None:
         return []
     for name in ONE_RUN:
@@ -71,8 +71,8 @@ def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
 def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the parameters of one run that depend on its seed: the seed and the paths.
 
-    These are the paths that are written; and of an evaluation, which has no seed, also the first
-    argument, the vectors or the model.
+    The paths are those of the outputs. An evaluation has no seed, so its first argument (the
+    vectors or the model) also depends on the run.
     """
     found: dict[str, Any] = {}
     arguments = [one for one in ctx.command.params if isinstance(one, click.Argument)]
@@ -92,7 +92,7 @@ def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str
 
 
 def numbered(path: str, seed: int) -> str:
-    """Return the path of one seed: v.bin is v-3.bin."""
+    """Return the path for one seed: v.bin becomes v-3.bin for seed 3."""
     found = Path(path)
     start, dot, suffixes = found.name.partition(".")
     if not start:
@@ -101,7 +101,7 @@ def numbered(path: str, seed: int) -> str:
 
 
 def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yield name and value of the fractions in an object, including those in lists of objects."""
+    """Yield the name and value of each fraction in an object and in its lists of objects."""
     if isinstance(found, dict):
         own = str(found.get("name", ""))
         if name == "" and isinstance(last := (found.get("epochs") or [None])[-1], dict):
@@ -118,13 +118,13 @@ def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def summary(values: list[float]) -> dict[str, Any]:
-    """Return mean, standard deviation (n - 1; None for one value) and the values."""
+    """Return the mean, the standard deviation (n - 1; None for one value) and the values."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "standard_deviation": deviation, "values": values}
 
 
 def table_of(found: dict[str, list[float]], seeds: list[int], kind: str) -> str:
-    """Return measures as a table in Markdown, CSV or LaTeX: a row for each, a column per seed."""
+    """Format a Markdown, CSV or LaTeX table with a row per measure and a column per seed."""
     head = ["measure", "mean", "standard deviation", *(f"seed {one}" for one in seeds)]
     rows = [head if len(seeds) > 1 else ["measure", "value"]]
     shown = "{:.6g}" if kind == "csv" else "{:.4f}"

@@ -23,9 +23,10 @@ class Terminated(KeyboardInterrupt):
 
 
 class _Terminate:
-    """A signal handler that raises; during an import, where that may be lost, it tries again.
+    """A signal handler that raises `Terminated`; during an import, it sends the signal again.
 
-    Cython modules, for example, clear exceptions while they register their types.
+    An import may lose the exception: Cython modules, for example, clear exceptions while they
+    register their types.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until it is raised; it may arrive just before a system call blocks."""
+        """Send a signal until it raises; a single one may come just before a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -65,7 +66,7 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Make all of `SIGNALS` raise, except those that the process was started to ignore.
+    """Make all `SIGNALS` raise exceptions, except those that the process was started to ignore.
 
     An exception that is lost because it was raised in a destructor is raised again.
     """
@@ -84,7 +85,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Make all of `SIGNALS` that raise end the process, as the system does by default."""
+    """Restore the system's default, ending the process, for all `SIGNALS` that raise exceptions."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
@@ -103,8 +104,8 @@ def recording_signals() -> Iterator[ReceivedSignal]:
 
     SIGHUP does not count as a second signal, because it seldom comes alone: when a terminal closes,
     the terminal and its shell each send one, and a system that shuts down sends it with SIGTERM.
-    Outside of the main thread, no signal is caught or recorded; nor are signals that the process
-    was started to ignore, as under nohup.
+    Outside the main thread, no signal is caught or recorded. The same applies to signals that the
+    process was started to ignore, as under nohup.
     """
     received = ReceivedSignal()
     if threading.current_thread() is not threading.main_thread():

@@ -36,7 +36,7 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """Standard output whose errors name it; see `ignore_broken_pipe`."""
+    """Standard output that is named in its errors; see `ignore_broken_pipe`."""
 
     ignores_broken_pipe = False
 

@@ -1,4 +1,4 @@
-"""The command ``transform``, which converts documents to numeric features by a model."""
+"""The command ``transform``, which uses a model to convert documents to numeric features."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -152,8 +152,8 @@ class DaskExecutor(Executor):
         Raises
         ------
         ClusterError
-            The scheduler is lost, or all workers at once: Dask forgets then that a task that
-            prefers one of them may run on others.
+            The scheduler or all workers are lost. If all workers are lost at once, Dask forgets
+            that a task with a preferred worker may also run on others.
         """
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:

@@ -1,9 +1,9 @@
 """Trains a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
-averaged by the number of documents that have the feature in each shard. A hash of the number of a
-document selects its shard, because shards of different kinds of documents mix badly. The program
-sends documents to the workers, which need no files, and mixes what they return.
+averaged by the number of documents that have the feature in each shard. A hash of a document's
+index selects its shard, because shards of different kinds of documents mix badly. The program sends
+documents to the workers, which need no files, and mixes what they return.
 """
 
 import dataclasses
@@ -115,7 +115,7 @@ class Distributed:
         self.record: dict[str, Any] = {}
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the options of a worker.
+        """Check the options, and return those that each worker uses.
 
         Raises
         ------

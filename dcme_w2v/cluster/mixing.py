@@ -5,8 +5,9 @@ worker learned which shard. `curvature` rotates the sum of the changes in the pr
 tables. Matrices are multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts): the
 result does not depend on the number of blocks either.
 
-Legend: U row at the start of the round, W_k row that shard k has learned, Delta_k = W_k - U, c_k
-count of the row in shard k; E, lambda eigenvectors and eigenvalues of a table's matrix.
+Legend: U is a row at the start of the round, W_k the row that shard k has learned,
+Delta_k = W_k - U, and c_k the count of the row in shard k; E and lambda are the eigenvectors and
+eigenvalues of a table's matrix.
 """
 
 import itertools
@@ -30,7 +31,7 @@ def blocks(rows: int, count: int) -> list[slice]:
 
 
 def grains(rows: int, block: slice) -> list[slice]:
-    """Return the grains of a block, counted from its first row."""
+    """Return the row ranges of a block's grains, counted from the first row of the block."""
     cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
     found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
     return [slice(one.start - block.start, one.stop - block.start) for one in found]

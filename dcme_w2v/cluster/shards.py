@@ -57,7 +57,7 @@ class Shard:
     spans : tuple of Span
         Files or ranges of them, in order.
     sizes : tuple of (int or None)
-        Stored sizes of the files on the machine of the program; None if unknown.
+        Stored sizes of the files on the machine that runs the program; None if unknown.
     """
 
     spans: tuple[Span, ...]
@@ -77,7 +77,7 @@ class Shard:
         Raises
         ------
         CorpusError
-            A file is missing, or has another size than on the machine of the program.
+            A file is missing, or its size differs from that on the machine that runs the program.
         """
         remedy = "give a path that all workers have"
         for span, size in zip(self.spans, self.sizes, strict=True):
@@ -144,7 +144,7 @@ class _File(NamedTuple):
 
 
 def _files(path: Source) -> list[_File]:
-    """Return a file, or its row groups."""
+    """Return a file, or each of its row groups, as a list of `_File`."""
     size = stored_size(path)
     if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
@@ -159,7 +159,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield where each shard but the first begins, in bytes of the text of all files."""
+    """Yield the start of each shard except the first, in bytes of the text of all files."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -249,9 +249,9 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return each part's words that may be frequent enough, and statistics of the shards.
+    """Return the words of each part that may be frequent enough, and statistics on the shards.
 
-    Also returns how often a word may occur that some shards have dropped.
+    Also returns how often a word that some shards dropped may occur.
 
     Parameters
     ----------

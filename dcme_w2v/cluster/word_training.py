@@ -1,10 +1,10 @@
 """Trains word vectors on a cluster; a round here is an epoch in `dcme_w2v.words.train`.
 
-All shards learn from the same tables, then rows are mixed. The tables are divided into B blocks of
-rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B tasks that
-pick the rows of one block from the result of one shard, so that only these rows are sent; and B
-tasks that mix. Each block is mixed by the same worker in every round, because this worker has the
-rows before the round.
+All shards start from the same tables; then their rows are mixed. The tables are divided into B
+blocks of rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B
+tasks that pick the rows of one block from the result of one shard, so that only these rows are
+sent; and B tasks that mix. Each block is mixed by the same worker in every round, because this
+worker has the rows before the round.
 """
 
 import contextlib
@@ -150,7 +150,7 @@ class ClusterTrainer(engine.Trainer):
             raise DivergedError(f"training diverged (NaN or infinity) in round {self.round}")
 
     def state(self) -> list[U8]:
-        """Return no state, because a round depends on the tables alone."""
+        """Return an empty state, because a round depends only on the tables."""
         return []
 
     def record(self) -> dict[str, Any]:

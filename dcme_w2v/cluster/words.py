@@ -1,6 +1,7 @@
 """Trains a shard's word vectors for one round, and computes what mixing requires.
 
-Legend: p shards; m_i steps of row i in a shard and round; C mean size of a context.
+Legend: p is the number of shards, m_i the number of steps that row i takes in one shard and
+round, and C the mean size of a context.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError for a training whose shards cannot be mixed."""
+    """Raise UsageError if the options do not allow mixing the vectors of several shards."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; give "
@@ -231,7 +232,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning if the shards need more rounds."""
+    """Return a warning if there are too few rounds for several shards, otherwise None."""
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
@@ -258,7 +259,7 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one of several parts of encoded text, which have whole sentences and similar sizes."""
+    """Return one of several parts of encoded text; parts have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 

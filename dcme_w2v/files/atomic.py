@@ -36,10 +36,10 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for an atomic write: it replaces `path` only if the block succeeds.
 
     The bytes go to a temporary file beside the target, which is flushed to the disk and renamed at
-    the end, and removed when the block raises. The next write of the target removes what a killed
-    process has left. A symbolic link stays: the file that it leads to is replaced. Devices and
-    pipes are written to; ``-`` is standard output. A file whose name ends in .gz, .bz2, .xz or .zst
-    is compressed.
+    the end, and removed when the block raises. The next write to the same target removes what a
+    killed process has left. A symbolic link is kept, and the file that it points to is replaced.
+    Devices and pipes are written to directly; ``-`` is standard output. A file whose name ends in
+    .gz, .bz2, .xz or .zst is compressed.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def remove_abandoned(folder: Path, targets: str) -> None:
 def optional_write(
     path: PathLike | None,
 ) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    """Open a file as `atomic_write` does, or return None for no path."""
+    """Open a file as `atomic_write` does; if the path is None, yield None."""
     return contextlib.nullcontext() if path is None else atomic_write(path)
 
 
@@ -197,7 +197,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 
 
 def check_text(path: PathLike) -> None:
-    """Raise before work starts if `path` cannot be written, or has a suffix of binary files."""
+    """Raise before work starts if `path` cannot be written, or its suffix is for binary files."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(
             f"{os.fspath(path)}: this output is text, not {suffix}; name it .txt instead"
@@ -400,18 +400,18 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return the suffix of a compressed file, in lower case; None for any other."""
+    """Return the compression suffix of a file name in lower case; None if it has none."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 
 
 def uncompressed_name(path: PathLike) -> PurePath:
-    """Return a name without the suffix of a compressed file."""
+    """Return a file name without its compression suffix."""
     return PurePath(path) if compression_of(path) is None else PurePath(path).with_suffix("")
 
 
 def check_suffix(path: PathLike) -> None:
-    """Raise `UsageError` if the suffix is of a format that cannot be written here."""
+    """Raise `UsageError` if the suffix names a format that this program cannot write."""
     suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
         raise UsageError(

@@ -75,7 +75,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes have a whole line and can only be text."""
+    """Return whether a file's first bytes contain a whole line and can only be text."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -98,11 +98,11 @@ METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
 
 
 class ArchiveError(CorpusError):
-    """A file is an archive, which may hold many files."""
+    """Raised for an archive, such as a .zip or .tar file, which may contain many files."""
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if data decodes at once to far more bytes than are stored."""
+    """Raise `CorpusError` if data that is decoded at once has far more bytes than the file."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
@@ -118,7 +118,7 @@ class CorpusFile(io.RawIOBase):
     path : str
         A file, ``-`` for standard input, or a URL (s3, http, https).
     begins : bool
-        Only the beginning is read: the end of compressed data may be missing.
+        Whether only the beginning is read, so that the end of compressed data may be missing.
     begin, end : int, optional
         Read only this range of bytes; the file must not be compressed.
 
@@ -350,7 +350,7 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     Raises
     ------
     FormatError
-        The file holds something else; the message ends with `advice`.
+        The file contains anything else; the message ends with `advice`.
     """
     text = read_regular(path)
     try:
@@ -401,8 +401,8 @@ def _integer(text: str) -> int:
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
     r"""Yield each line's number (from 1) and bytes; a byte order mark is skipped.
 
-    A line has its ``\n``. A stream without line ends, such as /dev/zero, fails after `LINE_BYTES`
-    instead of filling the memory.
+    Each line includes its ``\n``. A stream without line ends, such as /dev/zero, fails after
+    `LINE_BYTES` instead of filling the memory.
     """
     number = 0
     while line := reader.readline(LINE_BYTES + 1):
@@ -497,7 +497,7 @@ def _open_address(path: str) -> Any:
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return what to do about a server that has stopped sending; None for other errors."""
+    """Return a message if a server has stopped sending; None for other errors."""
     if "timed out" not in str(error):
         return None
     return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"

@@ -1,7 +1,7 @@
 """The path guard: no command overwrites its inputs, or another of its outputs.
 
-An option or argument that is a path is declared with its role. A command is guarded by what it
-declares, and a function of the Python API that reads and writes files by a call of `guard`::
+An option or argument that is a path is declared with its role. A command is guarded by these
+declarations. A Python function that reads and writes files calls `guard`::
 
     guard((READS, "CORPUS", corpus), (WRITES, "--output", output))
 """
@@ -28,7 +28,7 @@ PARTIAL = ".partial"  # suffix of results whose training was interrupted
 
 
 def local(path: str) -> str:
-    """Return the path that a ``file://`` address names; any other path as it is."""
+    """Return the path that a ``file://`` address names; return any other path unchanged."""
     if not path.startswith(_FILE):
         return path
     from urllib.request import url2pathname  # takes long to import
@@ -42,7 +42,7 @@ def local(path: str) -> str:
 
 
 def listed(files: Any) -> list[Any]:
-    """Return one path, or several, as a list; raise for vectors in memory.
+    """Return one path or several as a list; raise an error for vectors in memory.
 
     A `pathlib.Path` becomes a str; a table of `dcme_w2v.formats.columns` keeps its columns.
     """
@@ -55,7 +55,7 @@ def listed(files: Any) -> list[Any]:
 
 
 def as_paths(given: Any) -> tuple[Any, ...]:
-    """Return one path, or several, as a tuple; a string is one path."""
+    """Return one path or several as a tuple; a string is one path."""
     paths = (given,) if isinstance(given, str | os.PathLike) else given
     return tuple(_known(path) for path in paths)
 
@@ -117,7 +117,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
 
 
 def _identity(path: str, role: str) -> object:
-    """Return a value that all names of a file or folder share; None for a device."""
+    """Return a value that is the same for all names of a file or folder; None for a device."""
     stream = "stdin" if role == READS else "stdout"
     try:
         if path == STANDARD:

@@ -29,7 +29,7 @@ def memory_for(held: int) -> float:
 
 
 def check_addresses() -> None:
-    """Raise if the limit of addresses is too low to load scipy, whose OpenBLAS would then hang.
+    """Raise if the address-space limit is too low to load scipy: its OpenBLAS would then hang.
 
     Each thread of the OpenBLAS of numpy and of scipy has buffers and a stack of its own.
     """
@@ -54,7 +54,7 @@ def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
 
 
 def require_memory(needed: int, what: str, remedy: str) -> None:
-    """Raise before anything is allocated if there is not enough memory.
+    """Raise `OutOfMemoryError` before an allocation that would exceed the memory limit.
 
     Parameters
     ----------

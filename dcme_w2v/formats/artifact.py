@@ -81,7 +81,7 @@ Arrays = Mapping[str, Array | ChunkedArray]
 
 @dataclass(frozen=True)
 class Model:
-    """The content of a file.
+    """The contents of a native file: its record and arrays.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Model:
         return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
 
     def checked_words(self, words: Words) -> Words:
-        """Return a list of words; raise if one cannot be the name of a feature."""
+        """Return a list of words; raise `FormatError` if one is not a valid feature name."""
         faults = word_faults(words)
         faults[SEPARATOR] = 0  # a feature may be several words
         for kind in np.flatnonzero(faults[:, 0]):
@@ -216,7 +216,7 @@ def shown(value: Any) -> str:
 
 
 def recorded_arguments() -> list[str] | None:
-    """Return the arguments of this process if it is dcme-w2v, None if it is another program."""
+    """Return the arguments of this process if it runs dcme-w2v, otherwise None."""
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
@@ -343,7 +343,7 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
     Raises
     ------
     FormatError
-        The file is not a model of these kinds and this version, or is corrupt.
+        The file is not a model of one of these kinds and this version, or is corrupt.
     """
     record, arrays = read_artifact(path)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
@@ -459,7 +459,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
-    """Return begin, end, name, dtype and shape of an array from its entry in the header."""
+    """Return the begin, end, name, dtype and shape of an array from its header entry."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]
@@ -533,7 +533,7 @@ def read_npy(path: PathLike) -> Array:
 
 
 def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
-    """Return the dtype, shape and order that a header states."""
+    """Return the dtype, shape and memory order from the header of an .npy file."""
     version = numpy_format.read_magic(file)
     readers = {
         (1, 0): numpy_format.read_array_header_1_0,

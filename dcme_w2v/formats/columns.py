@@ -63,7 +63,7 @@ _SHOWN = 20  # columns that an error message lists
 
 @dataclass(frozen=True)
 class Table:
-    r"""A file of rows and the columns to be read from it.
+    r"""A file with rows, and the names of the columns to read from it.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def stored_size(path: Source) -> int | None:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
+    """Raise `CorpusError` with a list of the columns if `head` is the beginning of a table.
 
     The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
@@ -207,7 +207,8 @@ def read_rows(
 ) -> Iterator[tuple[int, Row]]:
     """Yield the number (from 1) and the contents of each row.
 
-    With `joined`, rows of one line each may be yielded together, with the number of the last.
+    With `joined`, several rows of one line each may be yielded together as one text, with the
+    number of the last row.
 
     Raises
     ------
@@ -332,7 +333,7 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
 
 
 class NoneOfThese(tuple[str, ...]):
-    """The empty labels of a document known to have no label; true, unlike unknown labels."""
+    """The empty labels of a document known to have none; truthy, unlike unknown labels."""
 
     def __bool__(self) -> bool:
         return True
@@ -412,7 +413,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Yield records; a column that a folder's name gives (``label=a``) is not in the file."""
+    """Yield records, taking columns that a folder name defines (``label=a``) from the path."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -428,7 +429,7 @@ def _with_partition(
 
 
 def partition_of(path: str) -> dict[str, str | None]:
-    """Return the columns that names of folders give, as Hive does: ``year=1984/label=a``."""
+    """Return the columns that folder names define, as in Hive: ``year=1984/label=a``."""
     pairs = (part.partition("=") for part in PurePath(path).parts[:-1] if "=" in part)
     return {unquote(name): _partition_value(value) for name, _, value in pairs if name}
 
@@ -490,7 +491,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
 
 
 def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
-    """Open a Parquet or Arrow file by pyarrow; return it with its schema."""
+    """Open a Parquet or Arrow file with pyarrow; return the file and its schema."""
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
@@ -559,9 +560,10 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
-    """Return the names of the classes that the numbers in a column of datasets stand for.
+    """Return the class names for the numbers in a column that the datasets library wrote.
 
-    datasets writes them into the file's schema and, in a folder, into dataset_info.json.
+    The datasets library stores them in the schema of the file and, for a folder, in
+    dataset_info.json.
     """
     found: Any = None
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
@@ -577,7 +579,7 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
 
 
 def _named(column: Any, names: list[str] | None) -> Any:
-    """Return a column of class numbers as names; -1 is no label."""
+    """Replace the class numbers in a column by class names; -1 means no label."""
     if names is None:
         return column
     import pyarrow as pa
@@ -628,7 +630,7 @@ def _lists(column: Any, step: int) -> Iterator[list[Any]]:
 
 
 def _joined(values: list[Any]) -> bytes | None:
-    """Return rows of text joined as lines; None if a row may not be one line of text."""
+    """Join rows of text as lines; return None if a row may not be exactly one line of text."""
     try:
         texts = ["" if value is None else value for value in values]
         text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"
@@ -646,7 +648,7 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     Raises
     ------
     CorpusError
-        A row group decodes to far more bytes than the file has, according to the metadata.
+        According to the metadata, a row group decodes to far more bytes than the file has.
     """
     most, stored = DECODED_ROWS, Path(path).stat().st_size
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -660,7 +662,7 @@ def _rows_at_once(path: str, metadata: Any) -> int:
 
 
 def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
-    """Return the Arrow types of `Table.keep`, as far as all files have them and agree."""
+    """Return the Arrow types of the `Table.keep` columns that have one type in all files."""
     found: list[dict[str, Any]] = []
     for table in sources:
         kind = None

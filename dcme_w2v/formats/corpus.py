@@ -101,7 +101,7 @@ def is_corpus_path(item: object) -> bool:
 
 
 def _files_of_dataset(folder: str) -> list[str]:
-    """Return the files of a folder that datasets wrote with save_to_disk; none for other folders.
+    """Return the files of a folder that ``Dataset.save_to_disk`` wrote; none for other folders.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class Block:
     is_tokenized : bool
         Whether the tokens are separated by spaces, whatever the tokenizer.
     within_line : bool
-        Whether the first line began in an earlier block, with more than spaces.
+        Whether the first line began in an earlier block with text other than spaces.
     """
 
     file: int
@@ -336,7 +336,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # looks like the path of a
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never taken for lines of text."""
+    """Paths from the command line, which are never interpreted as lines of text."""
 
     paths: tuple[Source, ...]
 
@@ -397,13 +397,13 @@ class Sentences:
 def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]:
     """Return a corpus as paths, or as `Sentences` if it is an iterable of sentences.
 
-    A list or tuple of strings is taken for paths if all of them exist, or if each has a slash or a
+    A list or tuple of strings is read as paths if all of them exist, or if each has a slash or a
     suffix and no whitespace; otherwise for lines, which must contain whitespace.
 
     Raises
     ------
     UsageError
-        The corpus is neither.
+        The corpus consists neither of paths nor of sentences.
     """
     if isinstance(corpus, CorpusPaths):
         return corpus.paths, None

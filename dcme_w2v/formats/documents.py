@@ -88,8 +88,8 @@ def read_documents(
     encoding_errors : {"strict", "replace", "skip"}
         For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
     by_class : bool
-        Whether a folder without labels in lines has a subfolder per class, whose files are the
-        documents.
+        Whether a folder whose lines have no labels contains one subfolder per class; its files are
+        then the documents.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the labels, which may be anywhere as in fastText, and the text without them."""
+    """Return the labels, which may be anywhere in the line as in fastText, and the other text."""
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
@@ -291,7 +291,7 @@ def read_sentences(
     Raises
     ------
     CorpusError
-        A file cannot be read, is not text, or some tokens of a sentence have a tag and others none.
+        A file cannot be read or is not text, or only some tokens of a sentence have a tag.
     """
     for path in map(str, expand(corpus)):
         kept = (
@@ -374,7 +374,7 @@ def token_features(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 
 def shape(token: str) -> str:
-    """Return a token with letters as X or x, digits as 0, and no letter repeated."""
+    """Return the shape of a token: letters become X or x, digits 0, and repeats are merged."""
     kinds = (
         "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in token
     )

@@ -25,8 +25,8 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
     Raises
     ------
     UsageError
-        JSON is requested, but the suffix is that of a table; Parquet is to be compressed; or the
-        suffix is that of another format.
+        JSON is requested for a suffix that means a table, Parquet would be compressed, or the
+        suffix belongs to a format that is not supported here.
     """
     form = uncompressed_name(path).suffix.lower()
     if form == ".parquet" and (packed := compression_of(path)):

@@ -54,7 +54,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file has sparse rows, by its suffix before any compression suffix."""
+    """Return whether a file name, without its compression suffix, means sparse rows."""
     is_file = isinstance(path, str)  # not a `Table`
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
@@ -62,7 +62,7 @@ def is_vectors(path: str) -> bool:
 def read_sparse_rows(
     path: str, labels: str | None, columns: int | None = None
 ) -> tuple[csr_matrix, Labels]:
-    """Read a sparse matrix (.npz, .mtx or .svm) and the labels of its rows, () for none.
+    """Read a sparse matrix (.npz, .mtx or .svm) and the labels of its rows (empty if unknown).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def read_sparse_rows(
     labels : str, optional
         For .npz and .mtx: a file with one line per row, which has the row's labels joined by ``|``.
     columns : int, optional
-        Number of columns that an .npz file must have: that of the training data.
+        Number of columns that the matrix must have: the number in the training data.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise if a file would expand more than real data does, or to more memory than there is."""
+    """Raise if a file would expand more than real data does, or exceed the available memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
@@ -308,7 +308,7 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
 
 
 def suffix_of(path: PathLike) -> str:
-    """Return the format of an output path, "npz" or "svm"; stdout is "svm"."""
+    """Return the format of an output path, "npz" or "svm"; for stdout, return "svm"."""
     if os.fspath(path) == STANDARD:
         return "svm"
     if uncompressed_name(path).suffix in SVMLIGHT:

@@ -25,7 +25,7 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tokenized:
-    """Tokens separated by spaces; no tokenizer splits them again."""
+    """Tokens separated by spaces, which a tokenizer must not split again."""
 
     text: bytes
 
@@ -111,7 +111,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
 
 
 def plain_lines(text: bytes) -> bytes:
-    """Return lines that are separated by line feeds, without one at the end."""
+    """Convert CR LF line ends to line feeds, and remove the line end of the last line."""
     return text.replace(b"\r\n", b"\n").removesuffix(b"\n") if b"\n" in text else text
 
 
@@ -135,7 +135,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
 
 
 def told_texts(items: Any) -> list[Text]:
-    """Return `as_texts`; warn if some are empty or missing."""
+    """Convert texts as `as_texts` does, and warn if some are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
         warn(f"{empty:,} of {len(texts):,} texts are empty or missing; they have no features")

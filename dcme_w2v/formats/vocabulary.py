@@ -116,12 +116,12 @@ class Words(Sealed, Immutable, Sequence[str]):
         return next(iter(self.numbers([wanted])), None)
 
     def numbers(self, words: list[bytes]) -> list[int]:
-        """Return the indices of those of the words that are in the list."""
+        """Return the indices of the given words that are in the list."""
         return self.table.find(words)
 
     @property
     def table(self) -> core.Table:
-        """The words as a table, to find them in C."""
+        """The words as a hash table of the C core, which finds them faster."""
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
@@ -165,7 +165,7 @@ class Vocabulary(Words):
     Parameters
     ----------
     text, offsets : ndarray
-        The words, see `Words`. `from_table`, `from_counts` and `load` ensure that they are
+        The words; see `Words`. `from_table`, `from_counts` and `load` ensure that they are
         distinct; `save` does not check it again.
     counts : ndarray of int64, shape (n,)
         Count of each word, in descending order.

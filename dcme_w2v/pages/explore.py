@@ -1,7 +1,7 @@
 """One self-contained HTML page: vectors as int8, a map, and the script that searches them.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
-no text of the user is ever read as HTML. The page forbids all network by its
+the user's text is never parsed as HTML. The page forbids all network by its
 Content-Security-Policy, and allows only its own script and style by their hashes.
 
 The map shows groups of similar rows. Without given labels they are k-means clusters of the centered
@@ -133,7 +133,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Shorten texts to titles; equal or empty titles get their number."""
+    """Shorten texts to distinct titles: numbers replace empty titles, and follow repeated ones."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -228,7 +228,7 @@ def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> G
 
 
 def together(every: Sequence[Items]) -> list[list[Items]]:
-    """Combine two files' shared words into one list, the second file aligned to the first."""
+    """Combine the words that two files share, with the second file aligned to the first."""
     apart = [[items] for items in every]
     if len(every) < 2 or not (every[0].of_words and every[1].of_words):
         return apart
@@ -286,7 +286,7 @@ def page_of(
     groups: Sequence[Groups],
     changed: Sequence[Sequence[str | float]],
 ) -> str:
-    """Build the page for one or two files from their maps, groups and changes."""
+    """Build the HTML page for one or two files from their maps, groups and changed words."""
     files = resources.files("dcme_w2v.pages").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
@@ -330,7 +330,7 @@ def _blocks_of(
 
 
 def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
-    """Return example queries: words of groups, and analogies whose words are known."""
+    """Return example queries: words from groups, and analogies whose words are all known."""
     coarse = [label for label in labels if label.level == 0]
     if not items.of_words or items.groups:
         return [items.names[label.row] for label in coarse[:EXAMPLES]]

@@ -114,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
-    """Return a field over epochs or training progress, with all runs of a resumed log."""
+    """Return a field by epoch or training progress, over all runs in a resumed log."""
     place = "epoch" if event == "epoch" else "done"
     points = {
         record[place]: record[name]
@@ -152,7 +152,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Return the table in the output of `classify test --calibration --json`, if it is such."""
+    """Return the table from an output of `classify test --calibration --json`; None for others."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
@@ -219,7 +219,7 @@ def draw_rows(
 
 
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
-    """Create a figure; return its axes and a point in the plane for each row."""
+    """Create a figure; return its axes and the 2-D point of each row."""
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(f"{rows.shape[0]} points; a plot requires at least {MIN_POINTS}")
     points = plane(rows, method, seed)

@@ -1,4 +1,4 @@
-"""The cache of token ids, an unnamed temporary file, and how its lines become a training text.
+"""The cache of token ids, an unnamed temporary file, and how its lines become training text.
 
 The file is unlinked when it is created, so that it disappears however the process ends.
 """

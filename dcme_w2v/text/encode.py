@@ -1,4 +1,4 @@
-"""Encode a corpus as word IDs: the text is read once, counted, and stored as token IDs.
+"""Encode a corpus: the text is read once, and its words are counted and stored as IDs.
 
 `vocab` is `dcme_w2v.vocab`, which only counts.
 """

@@ -105,8 +105,8 @@ class PhraseTable:
     ----------
     passes : tuple of tuple of Phrase
     lines, tokens, joined : int
-        Number of lines and tokens in the text, and how many tokens joining removed. These and the
-        following attributes are set by `phrases`, not read from a file.
+        Number of lines and tokens in the text, and number of tokens that joining removed. These and
+        the following attributes are set by `phrases`, not read from a file.
     reads : tuple of int
         How many times each pass read the text to count pairs within `PhraseOptions.memory`; zero if
         a table was given.
@@ -240,8 +240,8 @@ def phrases(
     corpus : path, paths, or iterable of sentences
         As in `dcme_w2v.train`.
     output : path
-        Has a line for each input line with a token; tokens are separated by a space. ``-`` is
-        standard output.
+        Gets one line for each input line that has a token; tokens are separated by a space. ``-``
+        is standard output.
     read_table : PhraseTable or path, optional
         The phrases to join, instead of those found in the text.
     save_table : path, optional

@@ -209,12 +209,12 @@ class Reading:
         return counts
 
     def lost(self) -> int:
-        """Return the number of tokens, not held out, of words that `counts` no longer has."""
+        """Return the number of tokens, except held-out ones, whose words were dropped."""
         held = 0 if self.held_out is None else int(self.held_out[len(self.words.table) :].sum())
         return self.words.lost - held
 
     def types(self, counts: I64) -> int:
-        """Return the number of distinct words; `counts` are those of the method `counts`."""
+        """Return the number of distinct words, given the result of the method `counts`."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
@@ -350,9 +350,9 @@ class DistinctWords:
         core.release_freed()
 
     def candidates(self, least: int) -> core.Table:
-        """Return a table, with zero counts, of the known words and those that may occur so often.
+        """Return a table, with zero counts, of known words and words that may be frequent enough.
 
-        It has at most half as many words as memory was too small for.
+        It has at most half as many words as the table that did not fit into memory.
         """
         often = self._highest() >= max(least, self.below + 1)
         if 2 * np.count_nonzero(often[self.known :]) > self._full:
@@ -372,7 +372,7 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
 class KeptBlocks:
     """The blocks of a stream, kept in a temporary file to be read again.
 
-    If the file cannot be written, reading goes on without it.
+    If the file cannot be written, reading continues without it.
     """
 
     def __init__(self) -> None:
@@ -388,7 +388,7 @@ class KeptBlocks:
             self._file.close()
 
     def of(self, corpus: Corpus | Sentences) -> Iterator[Block]:
-        """Yield the blocks of a corpus, or the kept ones if they are complete."""
+        """Yield the blocks of a corpus, from the temporary file if it has all of them."""
         if self._error and self._is_whole:
             raise ResourceError(
                 f"{corpus.paths[0]}: memory is too small for all distinct words, and the text "
@@ -454,7 +454,7 @@ def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
 
 
 def refuse_vectors(name: str, sample: bytes) -> None:
-    """Raise if the start of a corpus has vectors: a word and numbers in each line."""
+    """Raise `CorpusError` if the corpus starts like a file of vectors: words with numbers."""
     rows = _lines_of(sample)[1][1:-1]  # the first may be a header, the last may be incomplete
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
@@ -469,7 +469,7 @@ def _lines_of(sample: bytes) -> tuple[str, list[str]]:
 
 
 def _structure(lines: Sequence[str], sample: bytes) -> str | None:
-    """Return what the lines are, with a remedy, if they are not text."""
+    """If the lines are not plain text, return what they are and what to do."""
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
@@ -504,7 +504,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Return what shows that the tokens are raw text, with a remedy."""
+    """If the tokens look like raw text, return the evidence and what to do."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

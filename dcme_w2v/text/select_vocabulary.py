@@ -21,7 +21,7 @@ class InitialWords:
         Their counts in earlier text, which are added to those in the corpus. Without them, a word
         that is not in the corpus counts as one.
     adds : bool
-        Whether other words that occur often enough in the corpus are kept, too.
+        Whether to keep other words, too, if they occur often enough in the corpus.
     """
 
     words: Words

@@ -1,4 +1,4 @@
-r"""The tokenizer: raw text to tokens, the same in training, later commands and exports.
+r"""The tokenizer, which splits raw text in the same way in training, later use and exports.
 
 Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
 marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation is dropped:
@@ -43,7 +43,7 @@ _DIGITS = "0123456789"
 
 
 class WordPieces:
-    """Splits words by a vocabulary.
+    """Splits words into the pieces that a vocabulary contains.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return all characters of the words, and digits, as beginnings and as inner pieces."""
+    """Return each character of the words, and each digit, as a first and as an inner piece."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -274,7 +274,7 @@ class Tokenizer:
 
     @classmethod
     def of(cls, tokenize: TokenizeLike) -> Tokenizer | None:
-        """Create a tokenizer from its name or from the options of ``words``; None for None."""
+        """Create a tokenizer from its name or the options of ``words``; return None for None."""
         if tokenize is None:
             return None
         given = {"tokenize": tokenize} if isinstance(tokenize, str) else tokenize

@@ -53,7 +53,7 @@ GENERATIONS = 2  # number of checkpoints that are kept
 
 @dataclass
 class Position:
-    """How far a run has come.
+    """The position of a run: its epoch, and the training time so far.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Position:
         self.epoch_seconds += seconds
 
     def next_epoch(self) -> None:
-        """Go on to the next epoch."""
+        """Advance to the next epoch."""
         self.epoch += 1
         self.epoch_seconds = 0.0
 
@@ -107,13 +107,13 @@ class Checkpoint:
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Return options in which these names, unless given, have the checkpoint's values."""
+        """Fill in these options with the checkpoint's values, unless they were given."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
 
     def check_kind(self, kind: str) -> None:
-        """Raise `UsageError` if the checkpoint is of another kind of training."""
+        """Raise `UsageError` if another kind of training wrote the checkpoint."""
         if self.record["run"] != kind:
             raise UsageError(
                 f"{self.path}: is a checkpoint of {self.record['run']}, not of {kind}; give "
@@ -139,7 +139,7 @@ class Checkpoint:
             )
 
     def check_data(self, now: Fingerprint) -> None:
-        """Raise `UsageError` if the data differ from those of the checkpoint."""
+        """Raise `UsageError` if the checkpoint was trained on different data."""
         kept = self.record["data"]
         if kept["hashes"] == now.hashes:
             return
@@ -158,7 +158,7 @@ class Checkpoint:
 
 @contextlib.contextmanager
 def advising() -> Iterator[None]:
-    """Add to an error about a file the advice to use the previous checkpoint."""
+    """Add the advice to use the previous checkpoint to a `FormatError`."""
     try:
         yield
     except FormatError as error:
@@ -302,7 +302,7 @@ def record_of(
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
-    """Return the checkpoint to resume from; None if the folder is also the target and empty.
+    """Return the checkpoint to resume from; None if a new run should start.
 
     Raises
     ------

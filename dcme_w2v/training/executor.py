@@ -80,7 +80,7 @@ class Executor:
         return [self.result(one) for one in futures]
 
     def report(self, documents: int = 0) -> dict[str, int]:
-        """Report the bytes that were sent, `documents` of them documents; return `figures`."""
+        """Report the bytes sent, including `documents` bytes of documents; return `figures`."""
         found = self.figures()
         if sent := found["bytes_sent"]:
             part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
@@ -95,8 +95,8 @@ class Executor:
 def on_cluster(name: str) -> Any:
     """Return a name of `dcme_w2v.cluster`, such as ``"shards:count_on"``, by importing its module.
 
-    Training on workers builds on training on one machine, which imports it only when it is asked
-    for.
+    The cluster modules import those for one machine, which therefore import the cluster modules
+    only when a cluster is used.
     """
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(f"dcme_w2v.cluster.{module}"), attribute)
@@ -126,7 +126,7 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
 
 
 def given_value(value: Any) -> Any:
-    """Return the argument: a task that sends a value to a worker."""
+    """Return the argument; as a task, this sends a value to a worker."""
     return value
 
 

@@ -52,7 +52,7 @@ class ProgressUpdate:
 
 
 class Reporter:
-    """Reports progress by a bar or lines, a callback, and a log; by default by none of them.
+    """Reports progress by a bar or lines, a callback and a log; by default, reports nothing.
 
     Lines also go to Python's logger ``dcme_w2v`` with the level INFO.
 
@@ -134,7 +134,7 @@ class Reporter:
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str, **fields: float) -> None:
-        """Report a one-line message; the log also has its fields."""
+        """Report a one-line message; the log also records the fields."""
         self._print(message)
         self._write("message", {"message": message, **fields})
 

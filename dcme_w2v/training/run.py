@@ -45,7 +45,7 @@ class TrainingRun(ABC):
     free : collection of str
         Options that a resumed run may change.
     position : Position
-        How far it has come; `run_epochs` advances it.
+        The current epoch and time; `run_epochs` advances it.
     """
 
     kind: ClassVar[str]
@@ -94,7 +94,7 @@ class TrainingRun(ABC):
         """Restore the notes of a checkpoint; may raise any exception if they are corrupt."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return how to start from the checkpoint of a diverged run, to end a message with."""
+        """Return the end of an error message: how to restart from a diverged run's checkpoint."""
         return ""
 
     # ---- interruption ----
@@ -105,7 +105,7 @@ class TrainingRun(ABC):
 
     @abstractmethod
     def save_partial(self) -> str | None:
-        """Save the result so far beside the output and return a message; None without a result."""
+        """Save the result so far beside the output; return a message, or None without a result."""
 
 
 class Checkpointer:
@@ -219,7 +219,7 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}")
 
     def where_saved(self) -> str | None:
-        """Return how to write the results again from the checkpoint that `save_end` wrote."""
+        """Return a hint: how to write the results from the checkpoint that `save_end` wrote."""
         if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
@@ -337,7 +337,7 @@ def run_epochs(
 def interrupted(
     run: TrainingRun, received: ReceivedSignal, checkpoints: Checkpointer | None
 ) -> Interrupted:
-    """After a signal, save a checkpoint or else the result so far; return the error to raise."""
+    """Save a checkpoint, or else the result so far, after a signal; return the error to raise."""
     assert received.number is not None
     message = f"stopped by {received.name} in {run.step} {run.position.epoch + 1}: "
     try:

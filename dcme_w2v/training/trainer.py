@@ -193,7 +193,7 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Check some more rows, since the threads check only some losses."""
+        """Check the next rows for NaN and infinity, because the threads check only some losses."""
         end = min(self._rows, self._checked + self._checked_at_once)
         self._check_rows(self._checked, end, number)
         self._checked = end % self._rows
@@ -249,7 +249,7 @@ SPARE = CACHE_LINE // 4  # float32
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
-    """Return zeros of shape (rows, stride), stride >= dim, that start at a cache line.
+    """Return a table of zeros, aligned to cache lines, of shape (rows, stride), stride >= dim.
 
     The stride is that of a table with `as_for` rows (default: `rows`). Rows are accessed
     at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
@@ -271,7 +271,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
 
 
 def table_of(rows: F32) -> F32:
-    """Return a copy of rows as a table; see `new_table`.
+    """Copy rows into a new table; see `new_table`.
 
     It may reuse freed memory, which is faster than new memory.
     """

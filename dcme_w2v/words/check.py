@@ -130,7 +130,7 @@ def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
     Raises
     ------
     FormatError
-        No row is left, or it is not a file of word vectors.
+        No valid row is left, or the file does not contain word vectors.
     """
     faults: Counter[str] = Counter()
     if kind_of_file(path) is None:

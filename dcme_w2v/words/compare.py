@@ -2,8 +2,9 @@
 
 The vectors of each file are aligned with those of the first by orthogonal Procrustes on frequent
 shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
-change, ACL). Two seeds of one text differ, too, rare words more than frequent ones: so a change is
-set against the difference between seeds, and this ratio against that of words of similar counts.
+change, ACL). Vectors of one text also differ between seeds, especially for rare words. A change is
+therefore divided by the difference between seeds, and this ratio is compared with those of words
+that have similar counts.
 """
 
 from collections.abc import Sequence
@@ -39,9 +40,9 @@ class Change(NamedTuple):
     change : float
         1 - cosine of its aligned vectors of both texts, the mean over pairs of files.
     noise : float or None
-        The same of two files of one text; None if each text has one file.
+        The mean change between two files of one text; None if each text has one file.
     before, after : list of (word, similarity)
-        Its nearest words in the first and in the second text, of the words that are compared.
+        Its nearest words in the first and in the second text, among the words compared.
     """
 
     word: str
@@ -57,13 +58,13 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     Parameters
     ----------
     a, b : path, Vectors, or list of these
-        Vectors of the first and of the second text. Several are of one text, with other seeds.
+        Vectors trained on the first and on the second text; a list has one item per seed.
     topn : int
-        Number of words. They are fewer if no others differ more between the texts than between
-        any two files of one text.
+        Maximum number of words. Only words that differ more between the texts than between any
+        two files of one text are returned.
     min_count : int
-        Leave out words that occur less often in one of the texts. Without counts in the file, they
-        follow from the order of the words, by Zipf's law.
+        Leave out words that occur less often in one of the texts. If a file has no counts, they are
+        estimated from the order of the words by Zipf's law.
 
     Returns
     -------

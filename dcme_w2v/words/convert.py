@@ -1,4 +1,4 @@
-"""Centers or reduces word vectors and writes them in formats of other programs."""
+"""Centers or reduces word vectors, and writes them in the formats of other programs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,8 +30,8 @@ _SAMPLE, _K = 300, 10  # number of compared words, and of neighbors for each
 def as_int8(matrix: F32) -> tuple[I8, F32]:
     """Quantize rows to int8 codes with one scale per row: row i is about ``codes[i] * scales[i]``.
 
-    The number of a row that is largest in magnitude has the code 127 or -127, so that codes alone
-    have the cosines. A row of zeros has the scale 0.
+    The number with the largest magnitude in a row gets the code 127 or -127. Cosines can be
+    computed from the codes alone. A row of zeros has the scale 0.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def convert(
 ) -> Vectors:
     """Write vectors in another format, with the requested changes, and return what was written.
 
-    The messages are what was left out or lost.
+    Messages report rows that were left out and variance that was lost.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Evaluate word vectors on analogy questions and on rated pairs of words.
 
-On the same file the figures equal the results of gensim 4's `evaluate_word_analogies` and
-`evaluate_word_pairs`: words are compared in upper case, the most frequent
+On the same file, the results equal those of `evaluate_word_analogies` and
+`evaluate_word_pairs` in gensim 4: words are compared in upper case, the most frequent
 of several spellings is used, and the vocabulary is limited to the first `limit` words.
 """
 
@@ -43,7 +43,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """The number of all, of covered and of correctly answered questions in one section."""
+    """The numbers of questions in one section: all, covered and correctly answered."""
 
     name: str
     questions: int
@@ -114,8 +114,8 @@ class AnalogyScore:
 class SimilarityScore:
     """The result of `eval_similarity`: Spearman and Pearson correlations, and coverage.
 
-    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is the mean vector
-    of its character n-grams.
+    `by_ngrams` is the number of covered pairs with an out-of-vocabulary word, whose vector is the
+    mean of the vectors of its character n-grams.
     """
 
     spearman: float
@@ -333,7 +333,7 @@ def _lines(path: PathLike) -> Iterator[str]:
 def _read_questions(
     path: PathLike,
 ) -> tuple[list[str], I64, list[list[str]], int]:
-    """Return the sections' names, each question's section and words, and the lines skipped."""
+    """Return the section names, the section and words of each question, and the skipped lines."""
     names: list[str] = []
     section_of, questions, skipped = [], [], 0
     for line in _lines(path):
@@ -357,8 +357,8 @@ def _read_pairs(
     """Return the pairs, their ratings, and the number of lines skipped.
 
     The ratings are in the column in which most lines have their first number after the words. A
-    first column of single letters has the relation of the words, as in annotated files of
-    WordSim-353.
+    first column of single letters is the relation between the words, as in the annotated files
+    of WordSim-353.
     """
     if isinstance(given, str | os.PathLike):
         lines = [_columns(line) for line in _lines(given) if line.strip() and line[0] != "#"]
@@ -396,8 +396,8 @@ def _number(text: str) -> float:
 def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
     """Answer questions given as rows a, b, c (q, 3); return the rows of the answers, shape (q,).
 
-    The given rows are no answers. Words of the question in another case are skipped, but only
-    `CANDIDATES` answers are considered, as in gensim. -1: there is no answer.
+    The rows of a question are not answers to it. As in gensim, other spellings of its words are
+    skipped too, but only `CANDIDATES` answers are considered. -1 means that there is no answer.
     """
     inverse = inverse_lengths(matrix)
     found = (_by_sum if method == "3cosadd" else _by_product)(matrix, inverse, questions)

@@ -53,7 +53,7 @@ class LanguageModel:
     tokenizer : Tokenizer
         How text is split into tokens.
     sentences : str
-        What a sentence of a file is, as trained.
+        What counts as a sentence in a file (--sentences), as in training.
     unk : str, optional
         The word that out-of-vocabulary tokens become.
     """
@@ -82,8 +82,8 @@ class LanguageModel:
         Raises
         ------
         UsageError
-            There are no context vectors, no counts for a prior, or no vectors of neighbors for a
-            model with word order.
+            The model lacks context vectors, counts for its prior, or the neighbor vectors that a
+            model with word order requires.
         """
         if isinstance(model, LanguageModel):
             return model
@@ -119,9 +119,10 @@ class LanguageModel:
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
 
-        Sentences are as in training; with paragraphs, an item of a list is one. Out-of-vocabulary
-        tokens are dropped, or become the word of --unk. Keys: `log_probability`,
-        `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
+        Sentences are as in training; with --sentences=paragraphs, each item of a list is one
+        sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. Keys:
+        `log_probability`, `log_mean_probability`, for negative sampling the same with
+        `_with_noise`, and `words`.
         """
         paths, sentences = paths_or_sentences(corpus)
         in_list = sentences is not None and self.sentences == "paragraphs"
@@ -195,8 +196,9 @@ def ids_of(
 def biases_of(counts: I64, options: Mapping[str, Any]) -> list[F32]:
     """Return the biases that are added to the dot products before the softmax.
 
-    First the log prior; then, for negative sampling, the log of the noise distribution, which its
-    scores do not include. Each is the log of counts to a power, up to a constant.
+    The first one is the log prior. Negative sampling adds a second one, the log of the noise
+    distribution, which its scores do not include. Each is the log of counts to a power, up to a
+    constant.
     """
     powers = [float(options.get("prior") or 0)]
     if options.get("objective") == "ns":

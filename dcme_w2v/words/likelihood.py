@@ -32,7 +32,7 @@ class Likelihood:
     count : int
         Number of predicted tokens; tokens without context are not predicted.
     standard_error : float
-        Of `log_probability`, as if tokens were independent.
+        Standard error of `log_probability`, as if tokens were independent.
     """
 
     log_probability: float
@@ -42,7 +42,7 @@ class Likelihood:
 
 
 def summary(logs: F64) -> Likelihood:
-    """Summarise log-probabilities of shape (n,)."""
+    """Summarize log-probabilities of shape (n,)."""
     if len(logs) == 0:
         return Likelihood(float("nan"), float("nan"), 0, float("nan"))
     top = logs.max()
@@ -132,7 +132,7 @@ def log_probabilities(
         Added to the scores. All are computed in one pass, in which the exponentials of the scores
         are summed with the weights exp(bias).
     threads : int, optional
-        The result does not depend on it; None: as many as this process may use CPUs.
+        Default: the CPUs that this process may use. The result does not depend on it.
 
     Returns
     -------

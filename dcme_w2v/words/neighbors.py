@@ -133,8 +133,8 @@ def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
 def nearest_spelling(words: Sequence[str], word: str) -> str | None:
     """Return the vocabulary word with the most similar spelling, or None if none is similar.
 
-    Another case, form of Unicode or separator comes first, then a similar one of the most frequent
-    words.
+    A word that differs only in case, Unicode form or separator comes first, then a similarly
+    spelled word among the most frequent ones.
     """
     for other in (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
@@ -144,7 +144,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Return a list of terms from one word or vector, from several, or from None."""
+    """Return one word or vector, several of them, or None as a list of terms."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):

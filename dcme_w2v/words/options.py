@@ -379,7 +379,7 @@ WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values without those that the given options rule out."""
+    """Return the values of a preset, except those that conflict with the given options."""
     values = dict(preset)
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
@@ -500,7 +500,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
 
 
 def _keeps_frequent(options: TrainOptions, default: float) -> bool:
-    """Return whether subsampling drops fewer words than by default (0: none)."""
+    """Return whether subsampling drops fewer words than the default does (0 drops none)."""
     sample = default if options.sample is None else options.sample
     return sample == 0 or sample > FREQUENT * default
 

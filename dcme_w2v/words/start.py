@@ -106,7 +106,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     FormatError
         The dimensions differ.
     UsageError
-        The vectors have none of the corpus's words.
+        The vectors contain no word of the corpus.
     """
     vectors, name, options = initial.vectors, initial.name, initial.options
     matrix, output = vectors.vectors, vectors.context
@@ -124,7 +124,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn of new words if the given context vectors are all 0."""
+    """Warn about new words if the given context vectors are all 0."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return
@@ -139,7 +139,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the n-gram vectors, and return the words' own rows instead of means over n-grams."""
+    """Copy the n-gram vectors; return the words' own rows, which are not means over n-grams."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)

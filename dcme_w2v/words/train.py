@@ -1,4 +1,4 @@
-"""`dcme_w2v.train`: word vectors, from text to vectors, vocabulary and manifest."""
+"""`dcme_w2v.train`: train word vectors, and write them with their vocabulary and manifest."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TrainJob(
     ) -> TrainJob:
         """Create a job from the given options, with defaults for all others.
 
-        Warns of options without effect.
+        Warns about options without effect.
 
         Parameters
         ----------
@@ -633,8 +633,8 @@ def save_results(
 ) -> tuple[Vectors, list[str]]:
     """Write the results; return the vectors and the paths.
 
-    With a suffix, which is for vectors so far, neither streams nor both tables are written. If a
-    file cannot be written, see `dcme_w2v.files.space`.
+    A suffix marks the vectors of an unfinished run; neither streams nor the file of both tables are
+    then written. `dcme_w2v.files.space` handles files that cannot be written.
     """
     found = result_of(job, training, words, manifest, in_place=job.output_tables is None)
     outputs = [(job.output, "vectors", partial(save_vectors, tables=found, format=job.format))]

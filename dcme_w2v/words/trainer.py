@@ -152,12 +152,12 @@ def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
 
 
 def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
-    """Return the input vectors, whichever vectors of `kind` were written to `path`.
+    """Return the input vectors of a file whose word vectors are of `kind`.
 
     Raises
     ------
     UsageError
-        They are not distinguishable from these.
+        The input vectors cannot be recovered from vectors of this kind.
     """
     if kind == "input":
         return vectors

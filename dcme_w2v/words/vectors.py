@@ -174,7 +174,7 @@ class Vectors(WordTables, metaclass=_Habits):
         FileNotFoundError
             There is no such file.
         FormatError
-            The file differs from its header or has faults; the message has the first position.
+            The file disagrees with its header or has faults; the message names the first position.
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(
@@ -355,9 +355,9 @@ class Vectors(WordTables, metaclass=_Habits):
     def get(self, word: str, default: Default) -> F32 | Default: ...
 
     def get(self, word: str, default: Any = None) -> Any:
-        """Return the vector of a word, shape (d,), or `default` if it has none.
+        """Return the vector of a word, shape (d,), or `default` if the word has no vector.
 
-        An out-of-vocabulary word has one if its n-grams have vectors, see `subwords`.
+        An out-of-vocabulary word has a vector if its n-grams have vectors; see `subwords`.
         """
         number = self._row(word)
         if number is not None:

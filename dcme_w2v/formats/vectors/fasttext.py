@@ -128,7 +128,7 @@ def read_fasttext(
 
 
 def kept(rows: F32, mmap: bool) -> F32:
-    """Return memory-mapped rows as they are if `mmap`, otherwise as a copy."""
+    """Return memory-mapped rows unchanged if `mmap` is true, otherwise a copy."""
     return rows if mmap else np.array(rows)
 
 
@@ -137,7 +137,7 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise if a header is not valid; in version 11, classifiers have no n-grams."""
+    """Raise `FormatError` if a header is not valid; version-11 classifiers have no n-grams."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(

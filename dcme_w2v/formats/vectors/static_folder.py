@@ -68,7 +68,7 @@ class StaticFolder:
     Attributes
     ----------
     words : Words
-        The tokens that can be words: not the unknown token, and not tokens with separators.
+        The tokens that can be words; the unknown token and tokens with separators are excluded.
     matrix : ndarray of float32, shape (n, d)
     tokenizer_file : Path
     tokenizer : dict
@@ -98,7 +98,7 @@ def save_static_folder(
     made: Mapping[str, Any],
     card: str,
 ) -> None:
-    """Write a folder beside the target, then rename it; replace only folders written here.
+    """Write a static-embedding folder; replace an existing one only if this program wrote it.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def save_static_folder(
 
 
 def _remove(folder: Path) -> None:
-    """Remove the files that are written here, and the folder if it is then empty."""
+    """Remove the files that this program wrote, and the folder if it is then empty."""
     with contextlib.suppress(OSError):
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
@@ -204,7 +204,7 @@ def is_static_folder(path: PathLike) -> bool:
 
 
 def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder:
-    """Read a folder that was written here, by model2vec or by sentence-transformers.
+    """Read a folder that this program, model2vec or sentence-transformers wrote.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class Subwords:
         return replace(self, rows=read_only(self.rows), own=own)
 
     def ngrams_of(self, words: Words) -> tuple[I64, I32]:
-        """Return which rows the n-grams of words have.
+        """Return the row indices of the n-grams of each word.
 
         Returns
         -------

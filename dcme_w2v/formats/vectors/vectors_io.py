@@ -126,12 +126,12 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
 
 
 def metadata_of(path: PathLike) -> Path:
-    """Return the file beside numbers for the Embedding Projector that has their words."""
+    """Return the path of the file with the words for an Embedding Projector file of numbers."""
     return Path(uncompressed_name(path)).with_suffix(".metadata.tsv")
 
 
 def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write rows of numbers separated by tabs, and beside them the words, and counts if known."""
+    """Write tab-separated numbers to one file, and the words (and known counts) to a second."""
     words, counts = tables.words, tables.counts
     if is_stream(path):
         raise UsageError(
@@ -429,7 +429,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
 
 
 def read_manifest(path: PathLike) -> dict[str, Any] | None:
-    """Return the manifest in PATH.json; None if there is no such file or it is not one."""
+    """Return the manifest in PATH.json; None if the file is missing or is not a manifest."""
     try:
         found = read_json(f"{os.fspath(path)}{MANIFEST}", "remove it")
     except (OSError, FormatError):
@@ -438,7 +438,7 @@ def read_manifest(path: PathLike) -> dict[str, Any] | None:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Return the token counts as one line; tokens that the counts miss are named."""
+    """Format the token counts as one line, which also names tokens that are not accounted for."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

@@ -195,7 +195,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise if the first lines show that words are missing, or in quotes as R writes them.
+        """Raise if the words in the first lines are missing, or in quotes as R writes them.
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
@@ -273,7 +273,7 @@ class RowReader:
     ) -> Iterator[Part]:
         """Yield the rows in parts; `keep` also stores their numbers, up to a part's first fault.
 
-        With `skip` the faulty rows are left out instead.
+        With `skip`, faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
         header start a new part.
         """
