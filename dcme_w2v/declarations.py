@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # texts of the warning and of the error
+Conflict = tuple[str, str]  # text of the warning, and text of the error
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,8 @@ class Checked:
             value = getattr(self, item.name)
             if value is item.default:
                 continue
-            in_memory = item.path == "reads" and not isinstance(value, str)  # file contents
+            # The contents of the file were given instead of a path.
+            in_memory = item.path == "reads" and not isinstance(value, str)
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, _checked(value, item))
 

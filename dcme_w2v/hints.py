@@ -10,7 +10,8 @@ from collections.abc import Iterable
 MIN_SIMILARITY = 0.66  # minimum similarity of suggestions in spelling, from 0 to 1
 MAX_COMPARED = 64  # characters of a name that are compared
 
-# Options of other programs: the option here; of several, the first one that the command has.
+# Options of other programs, then the option here; of several, the first one that the command has
+# is suggested.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -53,7 +54,8 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands of other programs: the command here; of several, the first one that the group has.
+# Commands of other programs, then the command here; of several, the first one that the group has
+# is suggested.
 _COMMANDS = """
 nn most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -78,7 +80,7 @@ help: --help
 version: --version
 """
 
-# Attributes that other packages or their vector classes have: what to use here.
+# Attributes of other packages and of their vector classes, then what to use here.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)

@@ -17,7 +17,8 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import local
 
-TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # those with a context vector per word
+# Objectives that train a context vector per word.
+TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}
 
 
 _RAW = {"tokenize": ("words",)}

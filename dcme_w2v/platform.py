@@ -27,7 +27,7 @@ try:
 except ImportError:
     msvcrt = None  # type: ignore[assignment]
 
-PathLike = str | os.PathLike[str]  # any path, in annotations
+PathLike = str | os.PathLike[str]  # annotation for paths of any type
 
 WINDOWS = os.name == "nt"
 SEPARATORS = "/\\" if WINDOWS else "/"
@@ -36,7 +36,7 @@ SIGNALS = tuple(
 )
 HANGUP = getattr(signal, "SIGHUP", None)
 
-# Windows would change line ends without O_BINARY; it has none of the others.
+# Without O_BINARY, Windows would convert line ends. Flags that a system lacks count as 0.
 _FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT")
 _PLAIN = sum(getattr(os, name, 0) for name in _FLAGS)
 READ = os.O_RDONLY | _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
@@ -164,7 +164,8 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
-                limits.append(max(soft - (size - resident), 0))  # libraries are only addresses
+                # Mapped libraries use address space rather than memory.
+                limits.append(max(soft - (size - resident), 0))
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():
             limits.append(int(text))

@@ -106,7 +106,8 @@ class Command(click.Command):
         known = {f"-{one.word2vec}" for one in self.params if isinstance(one, Option)}
         for word in args[: args.index("--")] if "--" in args else args:
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
-                raise click.NoSuchOption(word, ctx=ctx)  # do not read -outputs as -o utputs
+                # Otherwise, -outputs would be read as -o utputs.
+                raise click.NoSuchOption(word, ctx=ctx)
         rest = super().parse_args(ctx, self.repeated(args))
         if self._switches and not ctx.resilient_parsing:
             set_switched(ctx)

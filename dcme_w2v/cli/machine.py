@@ -26,7 +26,7 @@ from .streams import print_json
 
 # Words whose neighbors are printed if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
-LABEL_MIN = 200  # paragraphs
+LABEL_MIN = 200  # minimum number of paragraphs for a package or module to be a label
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 

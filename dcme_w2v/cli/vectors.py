@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     pass
 
 FOLDER = "sentence-transformers"
-# Without --normalize: a Unicode normal form other than NFC comes from the manifest.
+# --normalize is not included, because the manifest provides a Unicode normal form other than NFC.
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 

@@ -42,7 +42,8 @@ SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
 SCRATCH = "dcme-w2v-cluster-"  # start of the name of the private temporary folder
 CONFIG = {
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # a solver's point is an argument
+    # A solver passes its point, which can be large, as an argument.
+    "distributed.admin.large-graph-warning-threshold": "1TB",
     # Keep replicas: the only copy of a value must not be on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",

@@ -112,7 +112,8 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
                 after += one[grain]
             after /= len(learned)
             extended *= np.sqrt(weights[grain, None])
-            np.matmul(extended.T, extended, out=product)  # one matrix: half of the products
+            # For a matrix and its own transpose, BLAS computes only half of the products.
+            np.matmul(extended.T, extended, out=product)
     return found
 
 

@@ -45,7 +45,7 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # approximate bytes of text per byte of a compressed file
-SHARD_BIT = 32  # in the number of a word: its shard from here on, below it its id there
+SHARD_BIT = 32  # bits of a word's number: its shard from this bit on, its ID in the shard below
 
 
 @dataclass(frozen=True)

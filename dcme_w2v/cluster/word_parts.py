@@ -9,7 +9,7 @@ from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
 STEP = 1 << 18  # number of words hashed at a time
-Run = tuple[U8, I64, I64, Array]  # words as `Words` has them, counts, ids in ascending order
+Run = tuple[U8, I64, I64, Array]  # text and offsets as in `Words`, counts, ascending IDs
 
 
 def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:

@@ -88,7 +88,8 @@ class ClusterTrainer(engine.Trainer):
         self._blocks = self._of_blocks(plan.begin)
         # If a worker is lost, its blocks are computed again from these.
         self._previous = self._blocks
-        self._collected: F32 | None = None  # before the first round, changes of it count
+        # Before the first round, changes to these tables take effect.
+        self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
         """Submit a task for each block, with its item of each list."""

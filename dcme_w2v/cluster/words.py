@@ -32,7 +32,7 @@ SLOPE = 0.25  # kappa, the curvature of the logistic loss at 0, the highest
 SCANNED_AT_ONCE = 1 << 16  # number of IDs searched at a time for the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
-BLOCK_BYTES = 32 << 20  # of rows; on their way to the program they are in memory several times
+BLOCK_BYTES = 32 << 20  # bytes of rows per block; while they are sent, memory holds several copies
 
 
 @dataclass

@@ -186,7 +186,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
         if shared is not None:
             return os.fdopen(os.dup(shared), "w", encoding="utf-8", newline="\n")
         if not append and not is_stream(path):
-            with atomic_write(path):  # a new file: the old one may have hard links
+            with atomic_write(path):  # create a new file, because the old one may have hard links
                 pass
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
@@ -287,7 +287,7 @@ def temporary_folder() -> str:
     """Return the system's folder for temporary files, or raise `ResourceError`."""
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError:  # a read-only container
+    except FileNotFoundError:  # no folder is writable, as in a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
             f"{named}: no folder for temporary files is writable; set TMPDIR to one that is"
@@ -381,7 +381,7 @@ UNSUPPORTED = {
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
     ".mat", ".magnitude",
 }  # fmt: skip
-# Suffixes of binary formats, which outputs of text cannot have.
+# Suffixes of binary formats, which text outputs must not have.
 NOT_TEXT = {".npy", ".npz", ".safetensors", ".parquet", ".png", ".pdf"}
 
 

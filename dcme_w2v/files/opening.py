@@ -29,18 +29,18 @@ PIECE_BYTES = 1 << 20  # decompressed bytes per call
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LONGEST_INTEGER = 20  # characters of a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Data that is decoded at once and expands more is rejected, since it could fill the memory: the
-# ratio, which real data does not reach, and the size up to which the ratio does not matter.
-MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # ratio, bytes
+# Data that is decoded at once could fill the memory. It is rejected if the ratio of decoded to
+# stored bytes is higher than that of real data, unless the decoded size is small.
+MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # maximum ratio; bytes that may always be decoded
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-STALL_SECONDS = 60.0  # without an answer or further bytes from a server
+STALL_SECONDS = 60.0  # longest wait for an answer or further bytes from a server
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # scheme: package
 
 # Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-LONGEST_HEADER = 100_000_000  # bytes, of a safetensors file
+LONGEST_HEADER = 100_000_000  # maximum bytes of the header in a safetensors file
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,

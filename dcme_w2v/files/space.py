@@ -14,7 +14,7 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limits, use
 
 from .atomic import is_stream
 
-SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # of addresses, for both libraries
+SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # address space that both libraries need
 
 
 def memory_limit() -> int | None:
@@ -73,7 +73,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 PREFIX = "dcme-w2v-"  # prefix of the fallback folders
-# A target may have changed since it was checked, for example into a folder: a `UsageError`.
+# `UsageError` is included, because a target may have become a folder since it was checked.
 _FAILURES = (ResourceError, UsageError)
 
 

@@ -59,8 +59,8 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
-_PIECE_BYTES = 8 << 20  # at a time
-MAX_HEADER = 100_000_000  # bytes, as in the safetensors library
+_PIECE_BYTES = 8 << 20  # maximum bytes of an array that are written at a time
+MAX_HEADER = 100_000_000  # maximum bytes of a header, as in the safetensors library
 # Kind of file -> "module:class" with a method `load`.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
@@ -138,7 +138,7 @@ class Model:
         width : int
             Number of columns.
         """
-        from scipy.sparse import csr_matrix  # word vectors do without scipy
+        from scipy.sparse import csr_matrix  # imported here, because word vectors do not need scipy
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)

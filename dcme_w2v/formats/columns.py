@@ -40,13 +40,13 @@ from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
-DECODED_ROWS = 512  # of Parquet
-MOST_COMPRESSED = 50  # times
+DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
+MOST_COMPRESSED = 50  # highest ratio of decoded to stored bytes in ordinary row groups
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
 SEEN_ROWS = 1000  # each column must occur in one of these first rows
 DELIMITERS = ",\t;|"
-DATASET_INFO = "dataset_info.json"  # in a folder of datasets
-_HEAD = 4096  # bytes at the start of a file that may be blank
+DATASET_INFO = "dataset_info.json"  # written by the datasets library beside the data files
+_HEAD = 4096  # bytes from which the format is detected, which may begin with whitespace
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
@@ -465,7 +465,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    size = 0  # of the row so far: a quoted field may have many lines
+    size = 0  # characters in the row so far, since a quoted field may span many lines
 
     def counted() -> Iterator[str]:
         nonlocal size
@@ -535,7 +535,7 @@ def _arrow_records(
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
-            whole.validate(full=True)  # offsets in a damaged file may point out of its memory
+            whole.validate(full=True)  # offsets in a damaged file may point outside the buffer
             check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
             columns = [_named(_column(whole, name), names.get(name)) for name in table.names]
             _check_types(column.type for column in columns)
@@ -571,7 +571,7 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
     if found is None and (about := Path(table.path).parent / DATASET_INFO).is_file():
         features = read_json(about, "write the folder again").get("features")
         found = features.get(column) if isinstance(features, dict) else None
-    while isinstance(found, dict) and "feature" in found:  # of a list
+    while isinstance(found, dict) and "feature" in found:  # the column contains lists
         found = found["feature"]
     names = found.get("names") if isinstance(found, dict) else None
     is_sound = isinstance(names, list) and all(isinstance(one, str) for one in names)

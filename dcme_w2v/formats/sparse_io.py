@@ -165,7 +165,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # as `read_npz`
+    except Exception as error:  # as in `read_npz`
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
             f"{name}: is not a valid Matrix Market file ({reason}); write it again, by scipy's "

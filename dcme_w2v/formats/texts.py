@@ -143,7 +143,7 @@ def told_texts(items: Any) -> list[Text]:
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:
-    item = item.as_py() if hasattr(item, "as_py") else item  # of pyarrow
+    item = item.as_py() if hasattr(item, "as_py") else item  # pyarrow scalars
     try:
         text = b"" if is_null(item) else text_of(item, errors)
     except ValueError as error:

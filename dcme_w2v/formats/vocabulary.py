@@ -24,8 +24,8 @@ from dcme_w2v.numeric.sealed import Sealed, sealed
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
-MAX_WORD_BYTES = 1 << 20  # longest word in a vocabulary or a file of vectors
-_SCANS = 8  # lookups that scan all words before an index is built
+MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
+_SCANS = 8  # the first lookups scan all words; after this many, an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -125,7 +125,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
-            self._index = index  # only when complete, because other threads may read it
+            self._index = index  # assigned only when complete, because other threads may read it
         return self._index
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
@@ -156,7 +156,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # words
+_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
 
 
 class Vocabulary(Words):

@@ -45,12 +45,12 @@ from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_p
 
 MIN_ROWS = 3
 _COLUMNS = 100  # dimensions to which document rows are reduced
-_TITLE = 80  # characters
+_TITLE = 80  # maximum number of characters in a title
 COLORS = 12  # the last color is for all other groups
 _LEVELS = ((10, 3), (48, 2), (200, 1))  # groups and words per label, from coarse to fine
 _GROUP_ROWS = 30  # mean size of a fine group
 _ROUNDS = 20
-CHANGES = 100  # words, and neighbors of each
+CHANGES = 100  # maximum number of changed words on the page; neighbors shown for each
 _NEAR = 3
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")

@@ -15,7 +15,7 @@ from dcme_w2v.files.atomic import atomic_write
 _NOT_DRAWN = "Cc", "Cn", "Co", "Cs"
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
-LETTERS = 13  # points: a projected plot can be read from the back rows
+LETTERS = 13  # font size in points: readable from the back row when projected
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {

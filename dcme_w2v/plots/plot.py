@@ -35,7 +35,7 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # entries; if there are more, the last one is for all others
+_IN_LEGEND = 10  # maximum legend entries; if there are more, the last one is for all others
 _OF_WORDS, _OF_ROWS = 100, 2000  # default number of points
 GRAY = "#B0B0B0"
 # Places of a word beside its point: offset in pixels to the right and up, alignment.

@@ -39,7 +39,7 @@ class IdCache:
 
     def __init__(self, name: str = "the id cache") -> None:
         self._name, self.folder = name, temporary_folder()
-        self.length = 0  # ids
+        self.length = 0  # number of IDs
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:

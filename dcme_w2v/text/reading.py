@@ -78,7 +78,7 @@ class Reading:
         self.words = self._of_table(starting_table(given), only_known=not adds)
         self._buffers: list[U32] = []  # for the IDs of a block
         self._tables: list[core.Table] = []  # empty, for reuse
-        self._kept: KeptBlocks | None = None  # of a corpus that can be read only once
+        self._kept: KeptBlocks | None = None  # blocks of a corpus that can be read only once
         self.held_out: I64 | None = None  # counts by ID
         self.held_out_tokens = 0
 
@@ -251,7 +251,8 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Shares of memory: above the first, words are dropped if the counted words take the second.
+# Words are dropped if memory use exceeds the first share of the limit, and the table of counted
+# words alone exceeds the second.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # per distinct word: its count, lost count, ID and position
 
@@ -376,7 +377,8 @@ class KeptBlocks:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[Block, int]] = []  # without text, and its length
+        # Blocks without their text, and the length of the text.
+        self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
 
@@ -448,7 +450,7 @@ def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
     """
     text, lines = _lines_of(sample)
     found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
-    # both are reported elsewhere
+    # NUL bytes and CSV files are reported elsewhere
     if found is not None and b"\0" not in sample and not is_named_csv(name):
         warn(f"{name}: looks like {found}")
 

@@ -102,7 +102,7 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        if not (isinstance(given, Vocabulary) and is_kept[unk]):  # its count is given, too
+        if not (isinstance(given, Vocabulary) and is_kept[unk]):  # otherwise, its count is given
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)
     if not len(chosen):

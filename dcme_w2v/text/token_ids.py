@@ -111,7 +111,7 @@ class Numbering:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
             raise CorpusError(f"document {number} of {count} contains a NUL character; remove it")
         marked = ids[:tokens]
-        # The last token of a line is marked; a line without tokens has none.
+        # The last token of each line is marked, so a line without tokens has no mark.
         ends = np.flatnonzero(marked & LAST) + 1
         if len(ends) == lines.count(b"\n"):
             return Batch(np.concatenate([[0], ends]), marked & NUMBER)

@@ -55,8 +55,8 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In sorted order, a word that another one begins with is the previous word, or a beginning
-        # of it.
+        # In sorted order, any word with which the current word begins is either the previous word
+        # or a beginning of the previous word.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))

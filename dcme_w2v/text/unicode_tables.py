@@ -20,8 +20,9 @@ SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
 UNSTABLE = 8  # a flag in addition to the kind
 PAGE = 256
 ASSIGNED_END = 0x40000  # only variation selectors, tags and private use are above
-# Most alphabets and all common punctuation are below, with what they compose to: tables up to here
-# are made in a few milliseconds. The first UTF-8 byte of a later character is `LATER_BYTE` or more.
+# Most alphabets, all common punctuation, and the characters that they compose to are below this
+# limit; tables up to it are made in a few milliseconds. The first UTF-8 byte of a later character
+# is `LATER_BYTE` or more.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 JOINERS = range(0x200C, 0x200E)  # occur within words in Persian and in Indic scripts
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)

@@ -167,7 +167,8 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
-        if (library := sys.modules.get("logging")) is not None:  # else nobody listens
+        # If it was never imported, no handler listens.
+        if (library := sys.modules.get("logging")) is not None:
             library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
             self._tqdm.write(text, file=self._stream)

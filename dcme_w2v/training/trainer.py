@@ -17,7 +17,7 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 8 << 20  # maximum table bytes that a poll checks, which is a part of the L3 cache
+CHECKED_AT_ONCE = 8 << 20  # maximum table bytes that one poll checks; they fit in the L3 cache
 POLLS_A_PASS = 4  # polls until small tables are checked: within a second
 
 
@@ -211,7 +211,7 @@ class Trainer:
         )
 
 
-HASHED_AT_ONCE = 8 << 20  # numbers
+HASHED_AT_ONCE = 8 << 20  # array items that are hashed at a time
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def hash_of(arrays: Iterable[Array]) -> str:
 
 
 CACHE_LINE = 64
-SPARE = CACHE_LINE // 4  # float32
+SPARE = CACHE_LINE // 4  # additional float32 items, so that a table can start at a cache line
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:

@@ -45,7 +45,8 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
     codes = np.empty(matrix.shape, dtype=np.int8)
     scales = np.empty(len(matrix), dtype=np.float32)
     for rows in blocks_of_rows(len(matrix)):
-        block = matrix[rows].astype(np.float64)  # in float64, 127 / denormal is finite
+        # In float64, 127 divided by a denormal number is finite.
+        block = matrix[rows].astype(np.float64)
         largest = np.abs(block).max(axis=1)
         factor = _LARGEST / np.where(largest > 0, largest, 1)
         codes[rows] = np.rint(block * factor[:, None])

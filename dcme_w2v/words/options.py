@@ -106,7 +106,7 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    # No option sets these: Q and beta of the paper, and the final learning rate.
+    # These fields are not options: Q and beta in the paper, and the final learning rate.
     top_items: int = 10
     beta: float = 1.0
     min_lr: float | None = None  # None: the initial rate / 10,000
@@ -451,9 +451,10 @@ OF_CBOW: dict[str, dict[str, Any]] = {
 # nearly all tokens would be dropped; the threshold is then ten times the mean share of a word.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# CBOW with ns: the rate of the median token by the square root of the epochs, and the rate of all
-# words where rates are equal (docs/decisions/learning-rates.md). Below MANY_WORDS it falls with the
-# square root of their number, since a step moves a large part of all rows.
+# CBOW with ns: the learning rate of the median token is RATE_OF_EPOCH divided by the square root of
+# the number of epochs; if rates are equal, all words have EQUAL_RATE
+# (docs/decisions/learning-rates.md). Below MANY_WORDS words, the rate falls with the square root of
+# their number, since each step moves a large part of all rows.
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 

@@ -98,7 +98,7 @@ RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
 SAVED_BYTES = 22  # maximum bytes of a word's count in a file
-TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
+TREE_BYTES_A_WORD = 120  # paths of about 20 steps, and the memory for building them
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-_LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999  # words, and the share of prepared ones
+# Words examined; minimum number and share of prepared words.
+_LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches tokens such as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # parameters of the estimated counts
 

@@ -37,7 +37,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
-LONGEST = 100  # characters of the longest n-gram
+LONGEST = 100  # maximum number of characters in an n-gram
 _DEFAULTS = {"model": "skipgram", "window": 5, "epochs": 5, "negative": 5, "sample": 1e-4}
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 

@@ -224,7 +224,8 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
         raise fault(folder / CONFIG, f"the entry {OWN} was not written by convert", AGAIN)
     is_word = [t is not None and tokens_of(t) == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
-    if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
+    # The kept rows are the first rows, so a view suffices.
+    if len(kept) and kept[-1] == len(kept) - 1:
         matrix = matrix[: len(kept)]
     else:
         matrix = np.asarray(matrix[kept])

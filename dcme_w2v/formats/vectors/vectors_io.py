@@ -42,7 +42,7 @@ from .vectors_reader import (
 )
 
 KIND, VERSION = "vectors", 1  # in the record of the native format, safetensors
-CHECKPOINT = "checkpoint"  # a kind whose arrays have the same names
+CHECKPOINT = "checkpoint"  # kind of checkpoint files, whose arrays have the same names
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text in other formats
 

@@ -28,7 +28,7 @@ from dcme_w2v.platform import PathLike
 from ..columns import stored_size
 from ..vocabulary import Words
 
-# Texts about files in other formats: what they are, and what to do.
+# Parts of error messages about files in other formats: what they are, and what to do.
 _FOREIGN = {
     "fasttext": "a fastText model, which can be read only from an uncompressed file; give its "
     ".bin file, or word vectors that convert wrote from it",
@@ -79,7 +79,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # rows from which the dimension is found without a header
+_LOOKED_AT = 100  # number of rows that determine the dimension if there is no header
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
