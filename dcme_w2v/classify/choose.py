@@ -48,21 +48,21 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-EPOCHS_OF_DUAL = 6  # as good as 16 on sets of text; four times as many for few documents
-STRENGTHS = (1.0, 0.1, 3.0)  # C of LinearSVC; .1 resists wrong labels
-MOST_SQUARED = 4.0  # squared length of rows above which the dual problem takes too many epochs
+EPOCHS_OF_DUAL = 6  # as good as 16 epochs on text; four times as many for few documents
+STRENGTHS = (1.0, 0.1, 3.0)  # values of C in LinearSVC; 0.1 resists wrong labels
+MOST_SQUARED = 4.0  # above this squared row length, the dual solver takes too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
-MIN_COMPARED, MIN_TUNED = 50, 10  # with fewer documents, nothing is compared
+MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents for comparisons
 REGULARIZED = (
     -CLEARLY / 2
 )  # threshold for the setting that resists wrong labels, which hide its benefit
-KEPT = 3  # one in KEPT candidates continues, and trains on KEPT times as many documents
+KEPT = 3  # one in KEPT candidates continues, with KEPT times as many documents
 TABLES, KEPT_SCORES = (
     1 << 28,
     1 << 23,
 )  # maximum weights of concurrent trials, and scores of one setting
 
-Setting = dict[str, Any]  # values of options by name
+Setting = dict[str, Any]  # option values by name
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]  # returns one value per document
 
 

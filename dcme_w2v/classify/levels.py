@@ -13,7 +13,7 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix, ones
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BIAS = 1.0  # value of the constant feature of a model of levels
+BIAS = 1.0  # value of the constant feature in a model made from levels
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Evidence:
     levels : csr_matrix or CompressedRows of int8, shape (features, classes)
         The signed level of each pair; level 1 has the highest value.
     values : ndarray of float64, shape (levels,)
-        v_1 >= v_2 ...; 0 for a level without pairs.
+        v_1 >= v_2 >= ...; 0 for a level without pairs.
     loss : float
         The value of (1), without the terms that do not depend on the levels.
     """
@@ -35,7 +35,7 @@ class Evidence:
     loss: float
 
     def columns(self) -> csr_matrix:
-        """Return the matrix C such that X @ C is h of the rows X.
+        """Return the matrix C such that X @ C gives the fused features h of the rows X.
 
         float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
         c.
@@ -50,7 +50,7 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return h of rows, shape (rows, classes x levels); binary models count values as 1."""
+        """Return the fused features h, shape (rows, classes x levels)."""
         from scipy.sparse import csr_matrix
 
         rows = as_matrix(ones(matrix) if binary else matrix)
@@ -59,7 +59,7 @@ class Evidence:
         return found
 
     def parts(self, matrix: csr_matrix) -> F64:
-        """Return h of rows, shape (rows, classes, levels)."""
+        """Return the fused features h of rows, shape (rows, classes, levels)."""
         from scipy.sparse import csr_matrix
 
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))

@@ -58,13 +58,15 @@ class TextClassifier(ProtocolEstimator):
     ----------
     {options}
     class_weight : dict, "balanced" or None, default None
-        Factors of the loss by label; "balanced": all labels have the same total weight. A text of
-        several labels has their mean. Not for trees (``objective="tree"``).
+        Weight of the loss for each label; "balanced" gives all labels the same total weight. A text
+        with several labels gets their mean weight. Not supported with label trees
+        (``objective="tree"``).
     tune : float, bool or None, default None
-        Search the settings that are None, for so many seconds at most; True: 60. False: compare no
-        settings and calibrate no probabilities, which takes the least time.
+        Time limit in seconds of a search for the best values of settings that are None; True means
+        60. False skips all comparisons and the calibration of probabilities, which is fastest.
     init : path, TextClassifier or None, default None
-        A trained classifier, which `fit` continues: labels and words may be new.
+        A trained classifier whose training `fit` continues; the new texts may have new labels and
+        words.
     {verbose}
 
     Attributes
@@ -72,11 +74,12 @@ class TextClassifier(ProtocolEstimator):
     classes_ : ndarray, shape (classes,)
         The labels, sorted; the columns of an indicator matrix.
     coef_ : ndarray of float32, shape (classes, features), or (1, features) of two classes
-        Weights; with two classes, one a text, those of the second minus those of the first.
+        Weights; if each text has one of two classes, the weights of the second class minus those of
+        the first.
     intercept_ : ndarray of float32, shape (classes,), or (1,)
-        Biases, so that ``transform(X) @ coef_.T + intercept_`` is the `decision_function`.
+        Biases; ``transform(X) @ coef_.T + intercept_`` equals the `decision_function`.
     model_ : Predictor
-        The model: its weights and features.
+        The trained model, with its weights and features.
 
     Examples
     --------
@@ -100,20 +103,21 @@ class TextClassifier(ProtocolEstimator):
         ----------
         X : iterable of str, bytes or token lists, such as a list or a Series
         y : iterable, of as many labels, or lists of labels; or matrix, shape (texts, labels)
-            Text, integers or booleans. With lists, a text has several labels, none of them with an
-            empty list, and is unlabeled with None; `predict` returns lists then. With an indicator
-            matrix, dense or sparse, it returns such a matrix.
+            Labels are text, integers or booleans. If y has lists of labels, a text may have several
+            labels; an empty list means that it has none of them, and None that it is unlabeled.
+            `predict` then returns lists. With a dense or sparse indicator matrix, `predict` returns
+            such a matrix.
         sample_weight : array, shape (texts,), optional
-            Weights of the texts, of which only the proportions count: a text of a weight of 2
-            counts as two texts in all that is learned, chosen and calibrated, a text of 0 is left
-            out. The idf of words is that of texts without weights.
+            Weights of the texts, of which only the proportions matter: a text with weight 2 counts
+            as two texts in training, in the choice of settings and in calibration; a text with
+            weight 0 is left out. The idf of words ignores the weights.
 
         Raises
         ------
         ValueError
             There is one class, the numbers of texts and labels differ, or a parameter is not valid.
         KeyboardInterrupt
-            While training; `partial` is the `Classifier` so far.
+            Interrupted while training; its attribute `partial` is the `Classifier` so far.
         """
         return self._learn(X, y, sample_weight, self.init, self.tune)
 
@@ -124,14 +128,15 @@ class TextClassifier(ProtocolEstimator):
         classes: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> TextClassifier:
-        """Learn from further texts; the first call is `fit`.
+        """Continue the training on further texts; the first call equals `fit`.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, with y in the form of the first call. Labels and words may be new.
+            As in `fit`; y must have the same form as in the first call. Labels and words may be
+            new.
         classes : ignored
-            Other estimators of scikit-learn need all labels in the first call.
+            Accepted because other scikit-learn estimators require all labels in the first call.
         """
         if not self.__sklearn_is_fitted__():
             return self._learn(X, y, sample_weight, self.init, self.tune)
@@ -198,7 +203,7 @@ class TextClassifier(ProtocolEstimator):
         return self._linear()[-1]
 
     def _linear(self) -> F32:
-        """Return the weights and biases by feature and by class or, of two classes, difference."""
+        """Return weights and biases per class, or the difference of two classes."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
             raise AttributeError("this model has no single weight table, and thus no coef_")
@@ -209,7 +214,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Return the columns of `classes_`, to which the model has none for labels of no text."""
+        """Arrange columns by `classes_`; labels that no text has get the value `absent`."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
@@ -227,7 +232,8 @@ class TextClassifier(ProtocolEstimator):
     def decision_function(self, X: Iterable[Document]) -> F64:
         """Return the scores of `classes_`, shape (texts, classes); the highest is predicted.
 
-        Of two classes, one a text, the difference of their scores, shape (texts,).
+        If each text has one of two classes, the result is the difference of their scores, shape
+        (texts,).
         """
         return self._columns(self.model_.decision_function(X, self.threads), NEVER)
 
@@ -240,17 +246,17 @@ class TextClassifier(ProtocolEstimator):
         ----------
         X : iterable of str, bytes or token lists
         topn : int
-            Number of labels; 0: those whose probability is at least the model's threshold.
+            Number of labels; 0: all labels whose probability is at least the model's threshold.
         min_probability : float, optional
-            Only labels of at least this probability, perhaps none.
+            Return only labels with at least this probability, which may be none.
         """
         return self.model_.predict_top(X, topn, min_probability, self.threads)
 
     def predict(self, X: Iterable[Document], *, min_probability: float | None = None) -> Any:
         """Return the most probable label of each text, shape (texts,).
 
-        After `fit` with lists of labels, lists: of the labels whose probability is at least the
-        model's threshold, and the most probable one.
+        After `fit` with lists of labels, the result has lists: the labels whose probability is at
+        least the model's threshold, and always the most probable one.
 
         Parameters
         ----------
@@ -270,7 +276,8 @@ class TextClassifier(ProtocolEstimator):
         Parameters
         ----------
         text : str, bytes or token list, optional
-            Without it, the features of the highest weights of the label are returned.
+            The text to explain. Without it, the features with the highest weights for the label are
+            returned.
         label : optional
             A label (default: the most probable one of the text).
         count : int
@@ -303,9 +310,9 @@ class TextClassifier(ProtocolEstimator):
         Raises
         ------
         UsageError
-            The model classifies vectors, or tokens of sentences.
+            The model classifies vectors or tokens, not texts.
         FormatError
-            It is no classifier, or is corrupt.
+            The file is not a classifier, or is corrupt.
         """
         model = load_artifact(path, OF_CLASSES)
         if not model.is_of_texts:
@@ -314,7 +321,7 @@ class TextClassifier(ProtocolEstimator):
 
     @classmethod
     def of(cls, model: Predictor) -> TextClassifier:
-        """Return the classifier that consists of a trained model, with its parameters."""
+        """Wrap a trained model as an estimator with the parameters of its training."""
         self = cls(**_parameters_of(model))
         self._several = model.multilabel
         self._take(model)
@@ -351,7 +358,7 @@ def _cell(text: Any) -> Any:
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
     """Return each text's label names (None: unlabeled), their type, and the form of y.
 
-    The form is whether there are lists of labels, and which indicator matrix these were.
+    The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """
     if is_sparse(y) or (len(getattr(y, "shape", ())) == 2 and y.shape[1] != 1):
         sets, columns = label_sets(y, texts)

@@ -48,7 +48,7 @@ from .predict import held_out_line, measured
 from .small import compressed
 from .trainer import warn_of_short_rows
 
-# a resumed run takes these settings from its start
+# a resumed run takes these settings from its checkpoint
 OF_RUN = ("threads", "loss", "solver", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 
 
@@ -59,22 +59,22 @@ class TrainJob(DocumentsJob):
     Attributes
     ----------
     holdout : HoldoutOptions
-        Held-out documents: a share of the documents, or a file.
+        The held-out documents: a share of the documents, or a file.
     tune : TuneOptions
-        Whether settings are searched.
+        Whether to search for settings.
     checkpoints : CheckpointOptions
-        Folder for checkpoints, by default the folder of `resume`, and their interval; and the
-        folder to resume from.
+        Folder and interval of checkpoints, and the folder to resume from, which is also the default
+        folder.
     max_bytes : int, optional
-        The bytes that the model may have.
+        Maximum size of the model file in bytes.
     class_weight : mapping, "balanced" or None
-        Factors of the loss of documents by label; see `dcme_w2v.classify.fit.class_weights`.
+        Weights of documents by label; see `dcme_w2v.classify.labeled.class_weights`.
     init : path or Predictor, optional
-        A trained model, whose training goes on with these documents.
+        A trained model whose training continues on these documents.
     sample_weight : ndarray of float64, shape (documents,), optional
-        Weights above 0 of documents in memory, all with a label or none of the labels.
+        Positive weights of documents in memory, each of which is labeled or has none of the labels.
     label_kind : str, optional
-        What labels are in Python, see `Predictor`; by default as in `init`, or text.
+        The Python type of labels, see `Predictor` (default: as in `init`, or text).
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
@@ -102,7 +102,7 @@ def train(
     Parameters
     ----------
     job : TrainJob
-        Inputs and outputs; an empty output is none.
+        Inputs and outputs; if the output is empty, nothing is saved.
     features : FeatureOptions
         Options of the features of text.
     options : ClassifyOptions
@@ -119,9 +119,9 @@ def train(
     Returns
     -------
     Classifier, or dict for a dry run
-        Its `record` has the counts, the epochs and, as "heldout", the measures; or the resources of
-        `dcme_w2v.classify.fit.resource_estimate`, as "refused" the error if there is not
-        enough memory.
+        The `record` of the classifier has the counts, the epochs and, as "heldout", the measures.
+        The dict has the resources of `dcme_w2v.classify.fit.resource_estimate`; its entry "refused"
+        is the error if there is not enough memory.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def train(
         models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            # tags: with --tune only
+            # settings for tags are chosen only with --tune
             chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
@@ -228,12 +228,12 @@ def _saved(
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not written to the file, whose size may be limited
+    model.record["heldout"] = found  # not written to the file, because its size may be limited
     return model
 
 
 def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
-    """Return the resources that training requires, with the most features."""
+    """Return the resources that training requires with the largest number of features."""
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     classes = len(corpus.classes)
     options = resolved(options, classes, corpus.multilabel)
@@ -268,12 +268,12 @@ class _Models:
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
-        """Return the chosen feature options; the given ones if the input is not text."""
+        """Return the chosen feature options, or the given ones if the input is not text."""
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
     def fitted(self, problem: Problem, work: Job) -> Fitted:
-        """Fit the weights; a `KeyboardInterrupt` gets the model so far."""
+        """Fit the weights; attach the model so far to a `KeyboardInterrupt`."""
         try:
             fitted = fit_linear(problem, work)
         except KeyboardInterrupt as error:
@@ -285,7 +285,7 @@ class _Models:
         return fitted
 
     def model(self, fitted: Fitted) -> Classifier:
-        """Make a model from a fit."""
+        """Create the model from a fit."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
@@ -313,19 +313,19 @@ class _Models:
 
 
 class FeatureSets:
-    """The same documents with several feature settings, if their counts are kept.
+    """Converts the same documents with several feature settings, if their counts are kept.
 
     Parameters
     ----------
     corpus : Dataset
-        With the default features.
+        The documents with the default features.
     given : FeatureOptions
-        As given.
+        The feature options as given.
 
     Attributes
     ----------
     settings : list of dict
-        What is compared: single words, and pairs of words, too.
+        The feature settings that are compared: single words, and words plus word pairs.
     """
 
     def __init__(self, corpus: Dataset, given: FeatureOptions) -> None:
@@ -399,7 +399,7 @@ def _read_documents(
 
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error for options that the learner does not support; the only such list."""
+    """Raise an error for options that the learner does not support; this is the only list."""
     kept, tuned = job.checkpoints, job.tune.tune or None
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,

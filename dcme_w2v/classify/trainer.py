@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # power iterations, enough to approximate a covariance's first eigenvector
+POWERS = 20  # number of power iterations, which suffices for a covariance's first eigenvector
 CLASSES_PER_CACHE_LINE = 16  # DCME_PAD in csrc/kernels/kernels.h
 
 
@@ -82,21 +82,21 @@ def _split(points: F64, members: I64) -> I64:
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 CHUNK = 2048  # number of documents scored at a time
 SCORES_AT_ONCE = 1 << 23  # maximum scores in memory; many classes mean fewer documents
-SHORT_TRAINING = 1 << 33  # products of a value and a weight
-SHORT = 0.1  # length relative to the bias below which the hinge loss diverges
-WEIGHTS_AT_ONCE = 1 << 18  # copied at once
-MARGIN = 4.0  # of the hinge loss, as in csrc/classify/hinge.c
-DIVERGED = 10.0  # factor of the untrained loss of an epoch that counts as divergence
+SHORT_TRAINING = 1 << 33  # maximum number of products for one thread
+SHORT = 0.1  # below this length relative to the bias, the hinge loss diverges
+WEIGHTS_AT_ONCE = 1 << 18  # number of weights copied at a time
+MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
+DIVERGED = 10.0  # an epoch's loss above this multiple of the untrained one counts as divergence
 ROUNDED = 1e-4  # relative error of a weight's rounding that is accepted without another visit
 
 
 def documents_at_once(classes: int) -> int:
-    """Return how many documents are scored at once."""
+    """Return how many documents to score at a time."""
     return max(1, min(CHUNK, SCORES_AT_ONCE // classes))
 
 
 def rows_at_once(classes: int) -> int:
-    """Return how many rows of a table are copied at once."""
+    """Return how many table rows to copy at a time."""
     return max(1, WEIGHTS_AT_ONCE // classes)
 
 
@@ -136,11 +136,11 @@ class Weights(Scorer):
     Parameters
     ----------
     features, classes : int
-        Its size; initial weights are 0.
+        Size of the matrix; initial weights are 0.
     bias : float or None
-        Value of the bias feature, whose weights are the last row; None: 0.1.
+        Value of the bias feature, whose weights are in the last row (default: 0.1).
     order : ndarray of int64, shape (classes,), optional
-        The class of each column of the core.
+        The class of each column in the core.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class Weights(Scorer):
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from such a matrix, without keeping pages of a mapped file in memory."""
+        """Set the weights from a matrix like that of `get`, dropping pages of mapped files."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -189,7 +189,7 @@ class Weights(Scorer):
             drop_pages(weights)
 
     def copy(self) -> Weights:
-        """Return weights of their own memory."""
+        """Return a copy of the weights in new memory."""
         found = Weights(self.features, self.classes, self.bias, self.order)
         found.table[:], found.offset[:] = self.table, self.offset
         return found
@@ -236,7 +236,7 @@ class Weights(Scorer):
 
 
 def resized(weights: Weights, classes: int) -> Weights:
-    """Return the weights for a new number of classes; new classes have zeros."""
+    """Return the weights for another number of classes; new classes have zeros."""
     if weights.classes == classes:
         return weights
     found = Weights(weights.features, classes, weights.bias)
@@ -248,13 +248,13 @@ def resized(weights: Weights, classes: int) -> Weights:
 class Start:
     """The weights at which a training starts, and how much each feature may move.
 
-    Columns are multiplied by a scale, and weights divided by it.
+    Columns are multiplied by a scale, and their weights are divided by it.
 
     Parameters
     ----------
     weights : Weights
     scale : ndarray of float32, shape (features,)
-        Above 0; a learning rate is multiplied by its square.
+        Positive factors of the columns; learning rates are multiplied by their squares.
     """
 
     def __init__(self, weights: Weights, scale: F32) -> None:
@@ -265,11 +265,11 @@ class Start:
         return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
-        """Return the weights for scaled documents; classes that were added have zeros."""
+        """Return the weights for scaled documents; added classes have zeros."""
         return self._times(resized(self.weights, classes), np.float32(1) / self._scale)
 
     def finished(self, weights: Weights) -> Weights:
-        """Return the weights for documents that are not scaled."""
+        """Convert weights for scaled documents to weights for the original documents."""
         return self._times(weights, self._scale)
 
     @staticmethod
@@ -290,7 +290,7 @@ def _as_sets(
     labels: I32,
     sample_weight: F32 | None,
 ) -> tuple[I64, I32, F32 | None, I64]:
-    """Merge instances by document: its index, labels, weight, and where its labels start.
+    """Merge instances by document, returning document indices, labels, weights and label offsets.
 
     The labels of a document ascend, as the core requires.
     """
@@ -322,8 +322,8 @@ def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOpt
 def visits_of(weights: F32) -> tuple[I64, F32]:
     """Return how often each instance is visited per epoch, and the weight of each visit.
 
-    A step of a weight far above 1 would be too long: an instance of the weight 2.5 is visited three
-    times, with a weight of 2.5 / 3 each.
+    A step with a weight far above 1 would be too long. An instance with weight 2.5 is therefore
+    visited three times, with weight 2.5 / 3 each time.
     """
     visits = np.maximum(np.ceil(weights - ROUNDED), 1).astype(np.int64)
     rows = np.repeat(np.arange(len(weights)), visits)
@@ -342,10 +342,11 @@ def length_and_steps(
 ) -> tuple[float, F32 | None]:
     """Return the squared length to which learning rates refer, and instance weights.
 
-    A step moves the scores of a document by the rate times its squared length. If one is more
-    than four times the median, the rate holds for the median, and the steps of a longer document
-    are bounded (normalized least mean squares: Nagumo and Noda 1967), so that it neither diverges
-    nor slows the others. Otherwise the length is the mean, and weights are None.
+    A step changes the scores of a document by the rate times its squared length. If any squared
+    length is more than four times the median, the rate refers to the median, and the steps of
+    longer documents are bounded (normalized least mean squares: Nagumo and Noda 1967), so that they
+    neither diverge nor slow down the others. Otherwise, the rate refers to the mean length, and the
+    weights are None.
     """
     squares = np.square(matrix.data, dtype=np.float64)
     lengths, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
@@ -363,7 +364,7 @@ def length_and_steps(
 
 
 def core_values(options: ClassifyOptions) -> dict[str, Any]:
-    """Convert options to settings of the C core, which ignores those of the other update rule."""
+    """Convert options to settings of the C core; those of the other update rule are ignored."""
     values = {name: value or 0 for name, value in core_options(options).items()} | INNER
     values["class_clusters"] = values["clusters"]
     values["dual"] = options.solver == "dual"
@@ -405,14 +406,14 @@ class ClassifierTrainer(Trainer):
     weights : Weights, optional
         Initial weights; zeros by default.
     sample_weight : ndarray of float32, shape (instances,), optional
-        Weights of the instances, above 0, of a mean near 1; 1 by default. An instance is visited as
-        often as its weight says; see `visits_of`.
+        Positive weights of the instances, with a mean near 1 (default: 1). An instance is visited
+        as often as its weight says; see `visits_of`.
 
     Attributes
     ----------
     count : int
-        Visits of an epoch: of the instances, or with the hinge loss of the documents, each with the
-        set of its labels.
+        Number of visits per epoch: to instances, or with the hinge loss to documents, each with all
+        of its labels.
     """
 
     def __init__(
@@ -426,7 +427,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # several add in a different order each time
+            options = replace(options, threads=1)  # several threads would add in varying order
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -457,7 +458,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # the same instance often in a batch is a longer step
+            if len(rows) > len(documents):  # an instance repeated in a batch makes a longer step
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:
@@ -484,7 +485,7 @@ class ClassifierTrainer(Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch; raise DivergedError if the loss is far worse than without training."""
+        """Train for one epoch; raise DivergedError if the loss far exceeds the untrained one."""
         found = super().epoch(number, watch)
         if self.unfinished is None and found.loss > DIVERGED * self._untrained:
             what = (

@@ -1,7 +1,7 @@
 """Stores scorers as arrays of model files: dense or sparse weights, votes and trees.
 
-Tables are written and read some rows at a time, so that with many classes there is no second table
-in memory.
+Tables are written and read some rows at a time, so that no second copy of a large table is in
+memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +26,12 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models with the same features and classes; scores are logs of their mean probability.
+    """Linear models that vote: scores are the logarithms of their mean probabilities.
 
     Parameters
     ----------
     models : sequence of Weights
-        At least one.
+        At least one model; all have the same features and classes.
     """
 
     def __init__(self, models: Sequence[Weights]) -> None:

@@ -1,7 +1,7 @@
-"""Fits the models that cross-validation on labeled documents chooses, with factors.
+"""Chooses models by cross-validation on labeled documents, and fits and combines them.
 
-The probabilities of most of these models are too near 0 and 1, since they learn decisions as if
-they were labels. Factors by the folds correct them (Guo et al. 2017).
+The probabilities of most of these models are too close to 0 and 1, because the models learn
+predictions as if they were labels. Factors chosen on the folds correct them (Guo et al. 2017).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     Returns
     -------
     area : float
-        Area under the ROC curve, out of fold; 0.5 where there are too few documents.
+        Out-of-fold area under the ROC curve; 0.5 if there are too few documents.
     count : int
-        Number of labeled documents that were used, with as many unlabeled ones.
+        Number of labeled documents that were used; the number of unlabeled ones is the same.
     """
     random = np.random.default_rng(data.options.seed)
     _, first = np.unique(data.documents, return_index=True)  # count a document with two labels once
@@ -80,12 +80,13 @@ def area_under_curve(scores: F64, positive: Bools) -> float:
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the models whose scores are added, their factors, and the cross-validation results.
+    """Return the models to combine with the factors of their scores, and cross-validation results.
 
-    Models that learn of unlabeled documents are far better than the supervised one on most texts
-    and worse on some; the most probable sum is seldom below any of them (stacking, Wolpert 1992).
-    Where the unlabeled documents are of another domain than the labeled ones, folds of the labeled
-    documents do not show the best model for them, and the model of the options is taken.
+    Models that learn from unlabeled documents are far better than the supervised model on most sets
+    of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
+    any of them (stacking, Wolpert 1992). If the unlabeled documents come from another domain than
+    the labeled ones, cross-validation on the labeled documents does not show which model is best
+    for them, so the model that the options select is used.
     """
     options = data.options
     given = str(options.final)
@@ -125,7 +126,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return advice if unlabeled documents improve the accuracy of no model."""
+    """Return a message if no model benefits from the unlabeled documents."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -137,7 +138,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether each class keeps two documents outside any fold, as levels require."""
+    """Return whether the largest class keeps two documents outside each fold."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -148,10 +149,11 @@ def _measured(
 ) -> tuple[dict[str, F64], I64, F64] | None:
     """Return out-of-fold scores of the labeled documents.
 
-    Also returns the documents' classes and weights of sum 1. Where most classes have equally many
-    labeled documents, these were drawn by class: a document has the weight of its class among the
-    unlabeled documents, by the mean decision of the models. Otherwise the labeled documents show
-    the shares better than decisions do. None if each fold has a single class.
+    Also return the classes of the documents, and weights that sum to 1. If most classes have the
+    same number of labeled documents, these were probably drawn per class. A document's weight is
+    then the share of its class in the models' predictions for the unlabeled documents. Otherwise,
+    the labeled documents show the shares of the classes better than predictions do. Return None if
+    each fold has a single class.
     """
     folds, scores = data.folds(), dict[str, F64]()
     tested, decided = np.zeros(len(folds), dtype=bool), np.zeros(data.classes)

@@ -42,17 +42,17 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     classes_ : ndarray, shape (classes,)
         The labels, sorted.
     coef_ : ndarray of float32, shape (classes, features)
-        Weights of the final model; with two classes, too, a row for each.
+        Weights of the final model, with one row per class even if there are only two.
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
         The signed level of each pair of feature and class; level 1 has the highest value.
     values_ : ndarray of float64, shape (levels,)
-        v of each level.
+        The value v of each level.
     weights_ : ndarray of float64, shape (levels,)
-        w of each level.
+        The weight w of each level.
     record_ : dict
-        Figures of every round and of the cross-validation.
+        Statistics of every round and of the cross-validation.
     n_features_in_ : int
         Columns of the rows that it was fitted on.
     feature_names_in_ : ndarray of str, shape (features,)
@@ -60,8 +60,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
 
     Notes
     -----
-    Values must not be negative: counts, or tf-idf. If no row is unlabeled, the labeled rows are
-    also taken as unlabeled ones; `MaxentClassifier` is as good then.
+    Values must not be negative; counts and tf-idf are suitable. If no row is unlabeled, the labeled
+    rows are also used as unlabeled ones, and `MaxentClassifier` is equally good.
 
     Examples
     --------
@@ -83,15 +83,15 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
-            Finite numbers, not negative; they are made float32.
+            Finite, nonnegative numbers, converted to float32.
         y : array, shape (rows,)
             The label of each row; -1, "-1" or None for an unlabeled row.
 
         Raises
         ------
         ValueError
-            The rows are not finite, or negative, the numbers of rows and labels differ, there is
-            one class, or a parameter cannot be used.
+            A value is negative or not finite, the numbers of rows and labels differ, there is only
+            one class, or a parameter is not valid.
         """
         labels, unlabeled = split_labels(y)
         matrix, labels = check_training(self, X, labels, reset=True)

@@ -1,8 +1,9 @@
 """Computes how much each feature raises or lowers the score of each class, in a few levels.
 
-Each pair of feature and class gets an impact, computed from the statistics; the impacts are
-clustered to levels. h_k of a document and a class (Definition 4 of Suzuki and Nagata, AAAI 2014) is
-v_k times the sum of +-x_j over the pairs of feature j and this class that have level k.
+Each pair of a feature and a class gets an impact, which is computed from the statistics, and the
+impacts are clustered into levels. The fused feature h_k of a document and a class (Definition 4 of
+Suzuki and Nagata, AAAI 2014) is v_k times the sum of +-x_j over the features j whose pair with this
+class has level k.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
 
-L2, L2_BIAS = 1e-4, 0.01  # L2 for weights of columns with unit mean square, and for biases
+L2, L2_BIAS = 1e-4, 0.01  # L2 penalty for weights of columns with unit mean square, and for biases
 ITERATIONS, TOLERANCE = 100, 1e-9
 _MIN_SCALE = 1e-12
 
@@ -51,7 +52,7 @@ def learn(parts: F64, labels: I64) -> Tied:
     Parameters
     ----------
     parts : ndarray of float64, shape (documents, classes, levels)
-        h_k of each document and class.
+        The fused feature h_k of each document and class.
     labels : ndarray of int64, shape (documents,)
         The class of each document.
     """
@@ -84,9 +85,9 @@ def learn(parts: F64, labels: I64) -> Tied:
     return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
 
 
-SHRUNK = 0.2  # weight of the prior in r, as a share of the mean of s
+SHRUNK = 0.2  # weight of the prior in r, relative to the mean of s
 LAMBDA_2 = 1.0  # lambda_2 in (1); the paper does not give its value
-PAPER_KEPT = 0.1  # share of the pairs that the paper keeps
+PAPER_KEPT = 0.1  # the paper keeps this share of the pairs
 _TINY = 1e-9
 
 
@@ -101,7 +102,7 @@ class Pairs:
     sign : ndarray of int8, shape (pairs,)
         +1 or -1.
     number, weight : ndarray of float64, shape (pairs,)
-        The number that is clustered, and its weight. A negative number has level 0.
+        The number that is clustered, and its weight. A negative number gets level 0.
     """
 
     place: NDArray[np.integer]
@@ -116,7 +117,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
     Raises
     ------
     CorpusError
-        No feature has any impact.
+        No feature has an impact above 0.
     """
     pairs = pairs_of(statistics, str(options.impact))
     if options.is_paper:
@@ -173,7 +174,7 @@ def highest(rank: F64, count: int | None = None) -> I64:
     Raises
     ------
     CorpusError
-        None is above 0.
+        No number is above 0.
     """
     above = np.flatnonzero(rank > 0)
     if not len(above):

@@ -1,8 +1,8 @@
-"""Trains on labeled and unlabeled rows: initial model, rounds, final model.
+"""Trains on labeled and unlabeled rows, from an initial model through rounds to the final model.
 
-The procedure of Suzuki and Nagata (AAAI 2014), with log-odds as impacts, level weights that are
-learned out of fold, and several rounds. The levels are a fused model, which labels the unlabeled
-documents for the final model.
+This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
+learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
+unlabeled documents for the final model.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # stands for all folds
-CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
+ALL = -1  # key that stands for all folds
+CONFIDENT_SHARE = 0.75  # share of the fused model's predictions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
@@ -55,10 +55,11 @@ class TrainingRows:
     options : FusedOptions
         Resolved.
     documents : ndarray of int64, shape (documents,), optional
-        Numbers of documents, ascending: a document with several labels has a row for each of them.
+        The document index of each row, ascending; a document with several labels has one row per
+        label.
     groups : ndarray of int64, shape (documents,), optional
-        Numbers of rows that share a fold, ascending: of the tokens of a sentence (default:
-        `documents`).
+        The group of each row, ascending; rows of a group, such as the tokens of a sentence, share a
+        fold (default: `documents`).
     """
 
     def __init__(
@@ -83,14 +84,14 @@ class TrainingRows:
     def part(self, kept: Bools) -> TrainingRows:
         """Return a copy with a subset of the labeled documents."""
         found = copy.copy(self)
-        found.__dict__.pop("classifier", None)  # its options depend on these documents
+        found.__dict__.pop("classifier", None)  # cached, and depends on these documents
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
     def features_of_levels(self) -> csr_matrix:
-        """Return labeled rows as the levels require them: binary in the paper's form."""
+        """Return labeled rows in the form that levels require (binary in the paper)."""
         rows = self.labeled.matrix
         return ones(rows) if self.options.is_paper else rows
 
@@ -100,14 +101,14 @@ class TrainingRows:
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
     def with_all_labels(self) -> Labeled:
-        """Return the labeled documents, each with all of its labels."""
+        """Merge the rows of a document, so that each document has all of its labels."""
         _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
         return Labeled(self.labeled.matrix[first], labels, groups=self.groups[first])
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
-        """The options that `classify train` would choose for these documents."""
+        """Return the options that `classify train` would choose for these documents."""
         data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
@@ -155,11 +156,11 @@ class Fitted:
     evidence : Evidence or None
         The levels; with "distill" and "sum", the levels of the teacher.
     tied : Tied or None
-        Weights of the levels, and biases.
+        Weights of the levels, and class biases.
     binary : bool
-        Whether values of features count as 1.
+        Whether all nonzero feature values count as 1.
     record : dict
-        Figures of the fit.
+        Statistics of the fit.
     """
 
     weights: Weights
@@ -182,7 +183,7 @@ class Fitted:
 
 
 def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
-    """Raise an error if the data cannot be learned from; return warnings.
+    """Raise an error if the data is insufficient for training; return warnings.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     Raises
     ------
     CorpusError, UsageError
-        The message names the missing part.
+        Some data is missing, which the message names.
     """
     options, count = data.options, len(np.unique(data.groups))
     check_values(data.labeled.matrix, "labeled")
@@ -250,7 +251,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Return a model trained on its own predictions, on more of them in each step."""
+    """Return a model trained on its own predictions, using more of them in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -261,7 +262,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
     """Fit levels and their weights in several rounds, without folds.
 
-    The initial model, whose statistics are `sums`, has seen all labels.
+    The initial model, whose statistics are `sums`, was trained on all labels.
     """
     found: Fitted | None = None
     rounds = list[dict[str, Any]]()
@@ -280,9 +281,9 @@ def fit_out_of_fold(
 ) -> Fitted:
     """Fit levels and their weights in several rounds, with out-of-fold scores for the weights.
 
-    Each fold has a model of its own, trained on the other folds; the levels of this model make the
-    columns of the fold's documents. Weights learned on documents that the initial model has seen
-    would trust the initial model too much.
+    Each fold has its own model, trained on the other folds, and the levels of this model give the
+    columns for the fold's documents. Weights learned on documents that the initial model was
+    trained on would trust that model too much.
     """
     options, folds = data.options, data.folds()
     bad, own = np.zeros(len(folds), dtype=bool), {ALL: weights}
@@ -328,8 +329,8 @@ def fit_out_of_fold(
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:
     """Train a maximum-entropy model on the fused model's most confident predictions.
 
-    The quarter of the decisions that are least certain is left out, since many of them are wrong.
-    The scores of the fused model are added with a weight: the errors of the two models differ.
+    The least certain quarter of the predictions is left out, because many of them are wrong. The
+    weighted scores of the fused model are added, because the two models make different errors.
     """
     reporter.stage("distillation", None, "documents")
     count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabeled)))
@@ -347,9 +348,9 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return h of labeled documents, and their scores by the initial model `base`, if given.
+    """Return the fused features h of labeled documents, plus scores of the model `base`, if given.
 
-    A class that the initial model has not seen gets the lowest score of the other classes.
+    A class without training documents in the initial model gets the lowest score of the others.
     """
     parts = evidence.parts(data.features_of_levels())
     if base is None:
@@ -379,7 +380,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
 
 
 def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
-    """Return the linear model that adds the scores of several models, times factors."""
+    """Return the linear model that adds the scores of several models."""
     first = parts[0][1]
     found = Weights(first.features, first.classes, BIAS)
     table = np.zeros((first.features + 1, first.classes), dtype=np.float32)

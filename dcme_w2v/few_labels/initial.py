@@ -13,21 +13,21 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2 = 1e-5  # L2 of models that also train on unlabeled documents
+L2 = 1e-5  # L2 penalty of models that are also trained on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = (
-    3  # training steps: on the most confident third, two thirds, then all documents
+    3  # number of training steps: the most confident third, two thirds, then all documents
 )
 
 
 class ScoredRows:
-    """Rows of documents in two forms: for scipy, and for the C core.
+    """Document rows in two forms, one for scipy and one for the C core.
 
     Parameters
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     threads : int
-        Number of threads that compute scores.
+        Number of threads for computing scores.
     """
 
     def __init__(self, matrix: csr_matrix, threads: int) -> None:

@@ -62,11 +62,11 @@ def fit_files(
     Raises
     ------
     CorpusError
-        There is nothing to learn.
+        There is nothing to learn from.
     ResourceError
-        The disk has no room for the model.
+        There is not enough disk space for the model.
     UsageError
-        Options contradict each other or the files.
+        Options contradict each other, or do not fit the files.
     """
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
@@ -77,7 +77,7 @@ def fit_files(
         reporter.stage("reading", None, "documents")
         text = None
         if not are_vectors([*job.docs, *job.unlabeled]):
-            # like classify train, but without word pairs, which rarely repeat in few documents
+            # as in classify train, but without word pairs, which rarely repeat in few documents
             text = TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
         is_open = text is not None and not text.is_by_token
         is_open &= features.subwords is None and features.ngrams is None
@@ -121,7 +121,8 @@ def fit_files(
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
     """Return the documents with words as features, and with character n-grams if texts are short.
 
-    Short texts have them. Of longer ones a classifier has to be better with them on folds.
+    Short texts always get character n-grams. Longer texts get them only if they improve a
+    classifier in cross-validation.
     """
     assert read.text is not None
     own = replace(read.text.options, subwords=SUBWORDS)

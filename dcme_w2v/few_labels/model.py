@@ -32,7 +32,7 @@ class FusedModel(Classifier):
     Attributes
     ----------
     evidence : Evidence or None
-        The levels; None of a model without them.
+        The levels; None if the model has none.
     """
 
     weights: Weights = field(kw_only=True)
@@ -40,11 +40,11 @@ class FusedModel(Classifier):
 
     @property
     def is_binary(self) -> bool:
-        """Whether values of features count as 1."""
+        """Whether all nonzero feature values count as 1."""
         return bool(self.options.is_paper)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return h of documents: float32, shape (documents, classes x levels)."""
+        """Return the fused features h, float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError("this model has no levels; fit one with another --final")
         return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
@@ -73,7 +73,7 @@ class FusedModel(Classifier):
         Raises
         ------
         FormatError
-            It is not a fused model, or is corrupt.
+            The file is not a fused model, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
         weights = weights_of(model, len(model.strings("classes")), model.number("bias", 0, 1e3))

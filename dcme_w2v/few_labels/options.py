@@ -90,7 +90,7 @@ class FusedOptions(Checked):
 
 
 def resolved(options: FusedOptions) -> FusedOptions:
-    """Return the options with their defaults filled in, except for a neutral `choose`.
+    """Fill in the defaults of all options, except for `choose` if neither value is implied.
 
     Raises
     ------

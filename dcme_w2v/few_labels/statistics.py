@@ -22,7 +22,7 @@ UNIT = 65536
 LARGEST = 32768  # largest value of a feature
 CUT = 0.001  # probabilities below this count as 0
 EXACT = 1 << 53  # doubles below this are exact integers
-PROBABILITIES = 1 << 20  # minimum number of probabilities added at once
+PROBABILITIES = 1 << 20  # minimum number of probabilities to add at a time
 MAX_COUNT = (
     1 << 46
 )  # maximum count of a feature, in units; products with probabilities stay below 2^63
@@ -30,18 +30,18 @@ MAX_COUNT = (
 
 @dataclass
 class Statistics:
-    """Sums over documents, in units of 1 / 65,536 (`joint`: the square of that).
+    """Sums over documents, in units of 1 / 65,536 (`joint`: in units of its square).
 
     Attributes
     ----------
     joint : ndarray of int64, shape (features, classes)
-        Q: sums of feature times probability.
+        Q: the sums of feature value times probability.
     counts : ndarray of int64, shape (features,)
-        s: sums of the features.
+        s: the sums of the feature values.
     prior : ndarray of int64, shape (classes,)
         Sums of the probabilities.
     documents, empty : int
-        Number of documents that were added, and number of those without a feature.
+        Number of documents that were added, and of those without a feature.
     """
 
     joint: I64
@@ -105,12 +105,12 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
     ----------
     matrix : csr_matrix
     what : str, optional
-        Kind of its rows, for the message.
+        What the rows are, for the message.
 
     Raises
     ------
     UsageError
-        The message has row and column.
+        A value is out of range; the message names its row and column.
     """
     wrong = np.flatnonzero(~((matrix.data >= 0) & (matrix.data < LARGEST)))
     if len(wrong):

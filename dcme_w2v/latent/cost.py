@@ -21,9 +21,9 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # stands for a label: the row is its own label
+OWN = -1  # label of a row that is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
-MIN_CLASS_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
+MIN_CLASS_SIZE = 0.5  # without labels, a class whose sum of xi is below this stays empty
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ class Observations:
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     documents : ndarray of int64, shape (n,)
-        The document of each observation; a document with several labels has several.
+        The document of each observation; a document with several labels has one observation per
+        label.
     labels : ndarray of int32, shape (n,)
         The label of each observation, below `classes`; without labels `OWN`.
     classes : int
-        Number of labels, M; 0: each observation is its own label.
+        Number of labels, M; 0 means that each observation is its own label.
     """
 
     matrix: csr_matrix
@@ -79,18 +80,19 @@ class Cost:
     l2 : float
         The paper's lambda / K.
     smoothing : float
-        Dirichlet counts eta that are added to the counts of alpha: without them, a label that no
-        active class has seen has a log-probability of minus infinity. Own labels have none.
+        Dirichlet counts eta, added to the counts for alpha. Without them, a label that no active
+        class has seen would have a log-probability of minus infinity. Rows that are their own
+        labels need no smoothing.
     threads : int
 
     Attributes
     ----------
     weights : Weights
-        W, and b as the weights of a constant 1.
+        W, and b as the weights of a constant feature 1.
     posterior : ndarray of float32, shape (n, stride)
-        xi with padding; `xi` are the columns without, as `table` of the weights.
+        xi with padding columns, as in the `table` of the weights; `xi` is the view without padding.
     log_alpha : ndarray of float32, shape (classes, stride)
-        log alpha by label, or by observation without labels.
+        log alpha for each label, or for each observation if there are no labels.
     sizes : ndarray of float64, shape (latent,)
         Sum of xi over the observations.
     """
@@ -148,7 +150,7 @@ class Cost:
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
             counts[:, totals < MIN_CLASS_SIZE] = (
-                0  # otherwise a few rows would return with the weight 1 / 0
+                0  # otherwise a few rows would come back with the weight 1 / 0
             )
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
@@ -191,6 +193,6 @@ def _require_memory(data: Observations, latent: int) -> None:
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
     rows = (
         data.count * (latent + PAD) * 4 * 3
-    )  # xi, log alpha of rows that are their own labels, and a copy
-    rows += data.matrix.nnz * 8  # transposed by feature
+    )  # xi, log alpha for rows that are their own labels, and a copy
+    rows += data.matrix.nnz * 8  # the rows, transposed
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

@@ -27,8 +27,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
-    has its label by the label of z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels it
-    clusters the rows.
+    its label depends only on z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels, the
+    model clusters the rows.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
-        The labels, sorted; without labels the numbers of the latent classes, from 0.
+        The labels, sorted; without labels, the indices of the latent classes, from 0.
     labels_ : ndarray of int64, shape (rows,)
         The most probable latent class of each row of `fit`.
     coef_ : ndarray of float32, shape (latent, features)
-        Weights of the latent classes. With `lsa`, they apply to rows that are divided by the length
-        of their reduction.
+        Weights of the latent classes. With `lsa`, they apply to rows divided by the length of their
+        reduced vector.
     intercept_ : ndarray of float32, shape (latent,)
         Biases.
     alpha_ : ndarray of float32, shape (latent, classes)
-        p(label | latent class); the identity where the latent classes are the classes.
+        p(label | latent class); the identity matrix if the latent classes are the classes.
     cost_ : float
-        The cost (2) of the paper at the end.
+        The final cost, (2) in the paper.
     costs_ : list of float
-        After each iteration of EM, from the start that was kept.
+        The cost after each EM iteration, for the start that was kept.
     n_iter_ : int
         Number of iterations of EM.
     n_features_in_ : int
@@ -61,10 +61,10 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
 
     Notes
     -----
-    If all rows have labels, it classifies no better than `MaxentClassifier`, and worse with fewer
-    latent classes than labels. It is for clusters, labels with sub-topics, and a few columns that
-    depend on the labels (`transform`). Rows without a label, -1 in `y`, are left out of the fit;
-    `FusedFeatures` learns from them.
+    If all rows have labels, this model classifies no better than `MaxentClassifier`, and worse if
+    there are fewer latent classes than labels. Use it for clustering, for labels with subtopics,
+    and to reduce rows to a few columns that depend on the labels (`transform`). Rows without a
+    label (-1 in `y`) are left out of the fit; use `FusedFeatures` to learn from them.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
-            Finite numbers; they are made float32.
+            Finite numbers, converted to float32.
         y : array, shape (rows,), optional
             The label of each row; -1, "-1" or None for an unlabeled row. Without `y`, the rows are
             clustered.
@@ -90,8 +90,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         Raises
         ------
         ValueError
-            The rows are not finite, the numbers of rows and labels differ, there is one class, or
-            a parameter cannot be used.
+            The rows are not finite, the numbers of rows and labels differ, there is only one class,
+            or a parameter is not valid.
         """
         given, names = None, list[str]()
         if y is None:

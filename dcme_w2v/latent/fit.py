@@ -23,9 +23,9 @@ from .options import EPOCHS, LatentOptions, resolved
 from .reduction import reduced
 from .starts import Starts
 
-INNER = 10  # L-BFGS iterations per EM iteration, from the current weights
-# Without labels, E-steps in an iteration of EM: they take a tenth of its time, and it takes many of
-# them until xi is nearly 0 or 1.
+INNER = 10  # number of L-BFGS iterations per EM iteration, from the current weights
+# Number of E-steps per EM iteration without labels. E-steps take only a tenth of the time, and many
+# are needed until xi is nearly 0 or 1.
 E_STEPS = 3
 SMOOTHING = 0.1  # count added to each label in each latent class
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
@@ -69,23 +69,25 @@ def expectation_maximization(
 ) -> Solution:
     """Alternate the two M-steps and the E-step; the cost never rises.
 
-    Without labels, each M-step of the weights is followed by several of the other two steps.
+    Without labels, each M-step for the weights is followed by several rounds of the other two
+    steps.
 
     Parameters
     ----------
     cost : Cost
-        At the end, it has the weights, alpha and posterior of the solution.
+        Overwritten with the weights, alpha and posterior of the solution.
     start : ndarray, shape (n, latent)
-        The first xi; rows sum to 1. At xi = 1 / K every gradient is 0, and EM would stop there.
+        The initial xi, whose rows sum to 1. It must not be 1 / K everywhere, because every gradient
+        is 0 there.
     rounds : int
-        Iterations, at most.
+        Maximum number of iterations.
     tolerance : float
         EM stops when an iteration reduces the cost by less than this share.
     reporter : Reporter, optional
         Takes the progress.
     before : Solution, optional
         An earlier part of the same run, whose `posterior` is `start`. By default, the first M-step
-        begins at weights of 0.
+        starts from zero weights.
 
     Raises
     ------
@@ -137,9 +139,9 @@ def learn(
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     labels : sequence of sequence of int, or None
-        The labels of each document; None clusters the documents.
+        The labels of each document; None means that documents are clustered.
     classes : sequence of str
-        Names of the labels; without labels, the latent classes get names.
+        Names of the labels; without labels, names for the latent classes are generated.
     options : LatentOptions
     reporter : Reporter, optional
     text : TextFeatures, optional
@@ -150,7 +152,7 @@ def learn(
     Raises
     ------
     UsageError
-        The options do not fit the documents.
+        The options are not valid for these documents.
     """
     options = resolved(options, len(classes), *matrix.shape)
     right = None
@@ -176,7 +178,7 @@ def learn(
 def fit(
     data: Observations, options: LatentOptions, reporter: Reporter = QUIET
 ) -> tuple[Solution, dict[str, Any]]:
-    """Return the best solution, and statistics of the fit.
+    """Fit from all starts; return the best solution and statistics of the fit.
 
     Parameters
     ----------
@@ -195,7 +197,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # use lambda / K, with the lambda of the ridge regression
+    if l2 is None:  # use the lambda of the ridge regression, divided by K
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

@@ -40,9 +40,10 @@ class LatentJob(DocumentsJob):
     Attributes
     ----------
     holdout : str or None
-        Held-out documents: a share of the labeled documents, or a file.
+        The held-out documents: a share of the labeled documents, or a file.
     choose : str or None
-        Numbers of latent classes to choose from by the held-out log-likelihood, as "10,20,40".
+        Numbers of latent classes, such as "10,20,40", of which the held-out log-likelihood chooses
+        one.
     """
 
     holdout: str | None = None
@@ -60,7 +61,7 @@ def fit_files(
     Raises
     ------
     CorpusError
-        There is nothing to learn.
+        There is nothing to learn from.
     UsageError
         Options contradict each other, or do not fit the documents.
     """
@@ -103,9 +104,9 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with some options; its record has the held-out measures.
+    """Fit a model with the given options; its record includes the held-out measures.
 
-    `chose` names what the held-out documents choose.
+    `chose` names the settings that the held-out documents chose, for the message.
     """
     from .fit import learn
 
@@ -128,7 +129,8 @@ def typical_documents(
     Returns
     -------
     list of list of dict
-        `document` (from 1, in the order of `docs`), `probability`, `labels`, and `text` of text.
+        `document` (from 1, in the order of `docs`), `probability`, `labels`, and for text also
+        `text`.
     """
     best: list[list[dict[str, Any]]] = [[] for _ in range(model.latent)]
     number = 0
@@ -155,7 +157,7 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the numbers of latent classes to compare; None for the default."""
+    """Return the numbers of latent classes to compare; a single None stands for the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
             "--unsupervised: is not supported with --holdout, which requires labels; omit one"

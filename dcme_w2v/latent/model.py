@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # minimum of alpha; lower values are raised to it
+MIN_ALPHA = 1e-300  # lower values of alpha are raised to this minimum
 _SUM = 1e-3  # tolerance for the row sums of alpha
 
 
@@ -35,17 +35,17 @@ _SUM = 1e-3  # tolerance for the row sums of alpha
 class LatentClassifier(Predictor):
     """A classifier with latent classes z: p(y | x) = sum_k p(z = k | x) alpha_ky.
 
-    These attributes are added to `Predictor`, whose `classes` are the labels, or without labels
-    names of the latent classes.
+    `Predictor` describes the other attributes. `classes` are the labels, or names of the latent
+    classes if there are no labels.
 
     Attributes
     ----------
     weights : Weights
-        Weights of the latent classes, by column of the (reduced) rows.
+        Weights of the latent classes for each column of the (reduced) rows.
     shares : ndarray of float64, shape (latent,)
-        The share of each latent class in the documents of the fit.
+        The share of each latent class in the training documents.
     alpha : ndarray of float32, shape (latent, classes), or None
-        p(label | latent class); None: the latent classes are the classes.
+        p(label | latent class); None if the latent classes are the classes.
     right : ndarray of float32, shape (features, dimensions), or None
         The reduction of the rows; see `dcme_w2v.latent.reduction.reduced`.
     clusters : bool
@@ -86,7 +86,7 @@ class LatentClassifier(Predictor):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return p(z | x) of documents, shape (documents, latent); softmax(b) without features."""
+        """Return p(z | x), shape (documents, latent); softmax(b) for documents without features."""
         from scipy.sparse import csr_matrix
 
         parts = list(self.latent_log_probabilities(matrix, threads))
@@ -97,7 +97,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the mean weights over latent classes, by p(z | label) in training documents."""
+        """Return the mean weights over latent classes, weighted by p(z | label)."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -121,8 +121,8 @@ class LatentClassifier(Predictor):
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
         """Describe each latent class by its share, labels with alpha, and specific words.
 
-        Words are those whose weights are of this class more than of others, times `specificity`.
-        The log of documents / documents with the word is idf - 1.
+        The words are those whose weights favor this class over others most, multiplied by their
+        `specificity`, in which the log of documents / documents with the word is idf - 1.
         """
         found, count = [], whole_number("count", count)
         weights = self.feature_weights()
@@ -160,7 +160,7 @@ class LatentClassifier(Predictor):
         Raises
         ------
         FormatError
-            It is another kind of model, or damaged.
+            The file is another kind of model, or is damaged.
         """
         model = load_model(path, KIND, VERSION)
         classes, clusters = model.strings("classes"), model.value("clusters", bool)

@@ -16,7 +16,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
 
-# Random seeds depend on these numbers, so numbers of removed methods are not used again.
+# Random seeds depend on these numbers, so the numbers of removed methods must not be reused.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 
@@ -77,16 +77,17 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels, and how many times as many are of the quadratic, which had the lowest cost on
-# nearly all sets below FEW_LATENT classes, on none from there (docs/decisions/latent-classes.md).
+# The number of starts without labels, and the factor by which more of them use the quadratic. With
+# fewer than FEW_LATENT classes, the quadratic had the lowest cost on nearly all data sets, and with
+# more on none (docs/decisions/latent-classes.md).
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # fewer documents have more local optima
+STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # with fewer documents, there are more local optima
 EPOCHS = 100
-DIMENSIONS = 50  # dimensions for latent semantic analysis, and singular vectors for the quadratic
+DIMENSIONS = 50  # LSA dimensions, and singular vectors for the quadratic
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
-    """Return the options with every default filled in, except for an unsupervised `l2`.
+    """Fill in the defaults of all options, except for `l2` without labels.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     Raises
     ------
     UsageError
-        Options contradict each other or the documents.
+        Options contradict each other, or do not fit the documents.
     """
     own = options.unsupervised
     check_conflicts([LatentOptions], vars(options))

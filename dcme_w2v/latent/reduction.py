@@ -16,7 +16,7 @@ ROWS = 4096  # number of rows that are converted to dense at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
-    """Project rows on singular vectors and scale them to unit length, shape (n, r); zeros stay."""
+    """Project rows on singular vectors, and scale them to unit length unless they are zero."""
     from scipy.sparse import csr_matrix
 
     matrix = as_matrix(matrix)

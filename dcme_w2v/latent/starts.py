@@ -1,7 +1,7 @@
-"""Initializes EM: the first posterior xi, by one of several methods.
+"""Initializes EM by computing the first posterior xi with one of several methods.
 
-All starts but the random one are 0.9 times the result of a method plus 0.1 / K: without labels a
-zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
+All starts except the random one are 0.9 times the result of a method plus 0.1 / K, because without
+labels a zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-DESCENTS, FIRST = 3, 10  # number of random descents; the best after FIRST iterations continues
+DESCENTS, FIRST = 3, 10  # random descents; the best after FIRST iterations continues
 ITERATIONS, TOLERANCE = 500, 1e-8
-SUFFICIENT = 1e-4  # minimum decrease of a step, as a share of the linear decrease
+SUFFICIENT = 1e-4  # minimum decrease in a step, relative to the predicted linear decrease
 _MIN_STEP = 1e-12
 
 
@@ -40,7 +40,7 @@ class Quadratic:
     ridge : float
         The paper's lambda.
     labels : ndarray of int32, shape (n,)
-        `OWN` for all without labels.
+        The label of each row; `OWN` for all rows if there are no labels.
     classes : int
     """
 
@@ -52,12 +52,12 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Return the quadratic for some observations; H halves the median singular vector.
+        """Compute the quadratic for observations; H halves the median singular vector.
 
         Parameters
         ----------
         data : Observations
-            All with labels, or all without.
+            Observations that all have labels, or all have none.
         rank : int
             Maximum number of singular vectors.
         seed : int
@@ -79,7 +79,7 @@ class Quadratic:
         return found
 
     def product(self, xi: F64) -> F64:
-        """Return (A - B) xi, shape of `xi`: (n, any)."""
+        """Return (A - B) xi, which has the shape of `xi`, (n, any)."""
         smooth = self.smoothed(xi)
         if self.classes:
             smooth += self.label_means(xi)
@@ -152,9 +152,9 @@ def descend(
     start : ndarray, shape (n, latent)
         Rows are at least 0 and sum to 1.
     step : float
-        The first step is searched from twice this.
+        The search for the first step begins at twice this size.
     iterations : int, optional
-        At most.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -188,7 +188,7 @@ class Starts:
     Parameters
     ----------
     data : Observations
-        All with labels, or all without.
+        Observations that all have labels, or all have none.
     latent : int
     options : LatentOptions
         Resolved.
@@ -210,7 +210,7 @@ class Starts:
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts that the options select, each as a method and a number.
 
-        Without labels and with few classes, most are of the quadratic.
+        If there are no labels and few classes, most starts use the quadratic.
         """
         kind, count = self.options.init_method, self.options.starts or 1
         found = {kind: count}

@@ -27,7 +27,7 @@ U32 = NDArray[np.uint32]
 
 
 class Immutable:
-    """A class whose public attributes cannot be reassigned; names with _ are caches."""
+    """Base class whose public attributes cannot be reassigned; private ones may cache results."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
@@ -48,7 +48,7 @@ def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
 
 
 def all_finite(array: Array) -> bool:
-    """Return whether an array has no NaN and no infinity; only floats can have them.
+    """Return whether an array contains neither NaN nor infinity.
 
     If a sum is finite, so are all its terms; a sum that overflows may still have finite terms.
     """
@@ -61,7 +61,7 @@ def all_finite(array: Array) -> bool:
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore numpy's warnings about damaged or old headers: a file is read or is an error."""
+    """Ignore numpy's warnings about damaged or old headers; unreadable files raise errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -69,14 +69,14 @@ def without_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ChunkedArray:
-    """An array that is written in pieces, and is never in memory as a whole.
+    """An array that is written in pieces, so that it is never entirely in memory.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : dtype
     make : callable
-        Returns the pieces in C order; may be called several times.
+        Function that returns the pieces in C order; it may be called several times.
     """
 
     shape: tuple[int, ...]
@@ -111,7 +111,7 @@ class ChunkedArray:
 def drop_pages(array: Array) -> None:
     """Release the memory of a mapped file's pages; they are read again when needed.
 
-    Arrays that are not mapped files are unchanged, and so are all on systems without support.
+    Nothing happens for arrays that are not mapped files, or on systems without support.
     """
     found = _map_of(array)
     if found is not None and found.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
@@ -147,7 +147,7 @@ def unit_vectors(rows: Array) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)
-    # The squares of these numbers overflow or underflow.
+    # The squares of these numbers would overflow or underflow.
     extreme = np.flatnonzero(~((lengths > 1e-15) & (lengths < 1e15)))
     if len(extreme) and (largest := np.abs(rows[extreme]).max(axis=1, keepdims=True)).any():
         scaled = rows[extreme] / np.where(largest > 0, largest, 1)
@@ -157,10 +157,10 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return the weights of words as names of a group, from the log of their rarity.
+    """Return how well words describe a group, computed from the log of their rarity.
 
-    A word that occurs everywhere (rarity 0) describes no group, and few readers know the rarest
-    words.
+    A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
+    rarest words.
     """
     logs = np.maximum(rarity.astype(np.float64), 1e-9)
     return logs * (logs.max(initial=0.0) + 1 - logs)
@@ -171,12 +171,12 @@ def mean_by_counts(
 ) -> F32:
     """Return the mean of several tables, weighting each row by its count in each table.
 
-    These are the mixture weights of Mann et al. (2009), with counts.
+    This is the weighted parameter mixture of Mann et al. (2009), with counts as weights.
 
     Parameters
     ----------
     start : ndarray of float32, shape (n, d)
-        The result for rows whose counts are all 0.
+        The rows that are returned if all counts are 0.
     learned : sequence of ndarray of float32, shape (n, d)
     counts : sequence of ndarray, shape (n,)
         Counts of each table's rows, at least 0.

@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # smaller shares of the first squared singular value count as 0
+_SMALLEST = 1e-10  # squared singular values below this share of the first one count as 0
 
 
 def singular_vectors(
@@ -15,7 +15,8 @@ def singular_vectors(
 ) -> tuple[F64, F64, F64]:
     """Return the first singular vectors of rows, or of rows minus their mean if `centered`.
 
-    Sparse rows stay sparse, since the mean is subtracted from products with them.
+    Sparse rows stay sparse, because the mean is subtracted from products with the rows, not from
+    the rows.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def singular_vectors(
     left : ndarray, shape (n, r)
         C-contiguous, as is `right`.
     values : ndarray, shape (r,)
-        Singular values, descending, without zeros except for the first.
+        Singular values, descending; zeros are dropped, except for the first value.
     right : ndarray, shape (d, r)
     """
     matrix = rows.astype(np.float64)
@@ -52,7 +53,7 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # C order gives a product with them the same bits when they come from a file.
+    # In C order, products have the same bits as with vectors that were read from a file.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 

@@ -1,7 +1,8 @@
-"""What estimators have in common, without scikit-learn: parameters, labels, the protocol.
+"""What all estimators share without importing scikit-learn: parameters, labels, and the protocol.
 
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
-scikit-learn takes 0.9 seconds of CPU time to import; its tools need no base class, only methods.
+Importing scikit-learn takes 0.9 seconds of CPU time, but its tools require only methods, not a base
+class.
 """
 
 import contextlib
@@ -23,17 +24,17 @@ from .sparse_rows import is_sparse
 
 
 class Fitted:
-    """An estimator whose learned attributes raise an error before `fit` is called.
+    """Base class of estimators, whose learned attributes raise an error before `fit` is called.
 
-    Several threads may use one object: a method sees the result of one `fit`, and a `fit` that
-    fails changes nothing, see `parameters`.
+    Several threads may use one object: each method call sees the result of a single `fit`, and a
+    `fit` that fails changes nothing; see `parameters`.
     """
 
     _learned = ""  # an attribute that `fit` sets
 
     @property
     def _progress(self) -> Any:
-        """The `progress` argument that `verbose` stands for: True, False, or a function."""
+        """The value of `verbose` as a `progress` argument: True, False, or a function."""
         return self.verbose if callable(self.verbose) else bool(self.verbose)
 
     def __getattr__(self, name: str) -> Any:
@@ -51,7 +52,7 @@ class Fitted:
 
 
 def not_fitted() -> type[Exception]:
-    """Return scikit-learn's NotFittedError, or its base classes' child where that is missing."""
+    """Return scikit-learn's NotFittedError, or an equivalent class if it is not installed."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
@@ -74,7 +75,7 @@ class ProtocolEstimator(Fitted):
         Raises
         ------
         ValueError
-            There is no such parameter.
+            A parameter does not exist.
         """
         known = _names_of(self)
         for name in params:
@@ -111,7 +112,7 @@ def _names_of(estimator: Any) -> list[str]:
 
 
 def tags_of_texts(tags: Any) -> Any:
-    """Change the scikit-learn tags of an estimator to those for text input."""
+    """Change the scikit-learn tags of an estimator so that they declare text input."""
     tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
     tags.input_tags.two_d_array = tags.input_tags.sparse = False
     return tags
@@ -145,8 +146,8 @@ def parameters(
     options : dataclass
         Declares the names, defaults and help texts.
     first, last : mapping, optional
-        Names and defaults of parameters before the options, which may be positional, and after
-        them.
+        Names and defaults of further parameters, before the options (these may be positional) and
+        after them.
     without : tuple of str
         Options that do not apply to the estimator.
     """
@@ -189,7 +190,7 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    """Return whether `fit` set an attribute; scikit-learn's own are private, too."""
+    """Return whether `fit` set an attribute; scikit-learn's own private attributes are excluded."""
     is_named = attribute.startswith("_") or attribute.endswith("_")
     return is_named and "sklearn" not in attribute
 
@@ -218,7 +219,7 @@ def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
 def options_of(estimator: Any, **more: Any) -> Any:
     """Return the parameters of an estimator as the dataclass that declares them.
 
-    A preset sets the parameters that have their defaults; `more` sets options that are not
+    A preset sets only parameters that still have their defaults; `more` sets options that are not
     parameters.
 
     Raises
@@ -261,8 +262,8 @@ def _seed_of(random_state: Any) -> int:
 def is_unlabeled(labels: Array) -> Bools:
     """Return which rows have no label, shape (rows,).
 
-    An unlabeled row has the label -1, None, NaN or NA; or "-1", to which numpy converts -1 in a
-    list of names.
+    An unlabeled row has the label -1, None, NaN or NA, or "-1", because numpy converts -1 in a list
+    of names to "-1".
     """
     if labels.dtype.kind in "iuf":
         return np.asarray((labels == -1) | (labels != labels), dtype=np.bool_)
@@ -279,7 +280,7 @@ def check_all_labeled(y: Any) -> None:
     Raises
     ------
     UsageError
-        A label is None, NaN or NA, or -1 among names, which cannot be a class.
+        A label is None, NaN or NA, or is -1 among names, where it cannot be a class.
     """
     labels = _as_array(y)
     if labels.ndim != 1 or not (marked := is_unlabeled(labels)).any():
@@ -288,19 +289,20 @@ def check_all_labeled(y: Any) -> None:
     if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
-            return  # among numbers as text, "-1" is a class
+            return  # if all labels are numbers as text, "-1" is a class
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
-    if max(known, default=0) > 1:  # -1, 0, 1 are classes
+    if max(known, default=0) > 1:  # the labels -1, 0 and 1 are classes
         warn(f"the label -1 of {count:,} rows counts as a class; if it means no label, {remedy}")
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:
-    """Fill in the labels of unlabeled rows, and return which rows these are.
+    """Fill in a label for each unlabeled row, and return which rows are unlabeled.
 
-    Integers that numpy made floating because of NaN become integers again; see `is_unlabeled`.
+    Integers that numpy converted to floats because of NaN become integers again; see
+    `is_unlabeled`.
 
     Parameters
     ----------
@@ -310,7 +312,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     Returns
     -------
     labels : array, shape (rows,)
-        Unlabeled rows get the label of some labeled row.
+        The labels, in which unlabeled rows have the label of an arbitrary labeled row.
     unlabeled : ndarray of bool, shape (rows,)
 
     Raises
@@ -334,7 +336,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN made them floating
+        filled = filled.astype(np.int64)  # NaN turned the integers into floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 

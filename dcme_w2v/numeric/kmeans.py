@@ -8,7 +8,7 @@ from .arrays import F32, F64, I64
 from .parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
-_MOVED = 1e-3  # stop when a smaller share of the points changes cluster
+_MOVED = 1e-3  # stop when fewer than this share of the points change cluster
 
 
 def kmeans(
@@ -28,7 +28,8 @@ def kmeans(
     seed : int
         Seed of the initialization.
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on the number.
+        Number of threads (default: the CPUs that this process may use). The result does not depend
+        on it.
     rounds : int
         Maximum iterations of Lloyd's algorithm, at least 1.
 
@@ -36,7 +37,7 @@ def kmeans(
     -------
     centers : ndarray of float64, shape (clusters, d)
     nearest : ndarray of int64, shape (n,)
-        Each point's cluster.
+        The cluster of each point.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def _spread_start(
 ) -> F64:
     """Draw each center with probability proportional to its squared distance from the others.
 
-    The best of a few candidates becomes the center, as the authors recommend.
+    Several candidates are drawn, and the best one becomes the center, as the authors recommend.
     """
     tries = 2 + int(np.log(clusters))
     chosen = [int(random.integers(len(points)))]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from .arrays import F64
 from .parallel import one_blas_thread
 
-HISTORY = 6  # stored correction pairs; each vector is float64 and as long as the point
-EVALUATIONS = 10  # maximum evaluations per iteration, on average
+HISTORY = 6  # number of stored correction pairs; each vector is float64 and as long as the point
+EVALUATIONS = 10  # maximum number of evaluations per iteration, on average
 
 Function = Callable[[F64], tuple[float, F64]]
 Evaluation = tuple[F64, float, F64]  # point, value, gradient
@@ -30,8 +30,8 @@ def minimize(
     Parameters
     ----------
     function : callable
-        Takes a point, an ndarray of float64 of the shape of `start`; returns the value and the
-        gradient, of the same shape.
+        Takes a point, an ndarray of float64 with the shape of `start`; returns the value and the
+        gradient, which has the same shape.
     start : ndarray of float64
         Starting point, of any shape.
     iterations : int
@@ -41,10 +41,10 @@ def minimize(
     watch : callable, optional
         Takes the iteration (from 1), the latest value and the point; returns whether to stop.
     precision : float
-        Relative rounding error of the value, 1e-6 for single-precision sums. A smaller change of
-        the value over a step is computed from the gradients at both ends (the
-        trapezoidal rule), whose errors are much smaller near the minimum; otherwise the line search
-        would fail there.
+        Relative rounding error of the value, such as 1e-6 for single-precision sums. Changes of the
+        value that are smaller than this are computed from the gradients at both ends of a step (the
+        trapezoidal rule), whose errors are much smaller near the minimum, where the line search
+        would otherwise fail.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def minimize(
 class _Values:
     """The function on flat points; small changes of its value are computed from gradients.
 
-    `last` is the last value; `base` the evaluation where the current line search starts, and
-    `latest` the last one, both only with a precision above 0.
+    `last` is the last value. `base` is the evaluation at the start of the current line search, and
+    `latest` the last evaluation; both are kept only if the precision is above 0.
     """
 
     def __init__(self, function: Function, shape: tuple[int, ...], precision: float) -> None:

@@ -1,4 +1,4 @@
-"""Levels: optimal clusters of weighted numbers, where one cluster is fixed at 0.
+"""Computes levels: optimal clusters of weighted numbers, where one cluster is fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -18,8 +18,8 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # more numbers than this are clustered by bins
-# The paper does not specify the penalty's growth and when to stop.
+BINS = 1 << 13  # if there are more numbers than this, bins of numbers are clustered
+# The paper specifies neither the penalty's growth nor the stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
@@ -30,7 +30,8 @@ class Levels:
     Attributes
     ----------
     values : ndarray of float64, shape (levels,)
-        Descending, v_1 >= v_2 ... >= 0; levels without a number are 0 and last.
+        Values in descending order, v_1 >= v_2 >= ... >= 0; levels without a number are 0 and come
+        last.
     numbers : ndarray of int8, shape (n,)
         The level of each number, from 1; 0 if it has no level.
     loss : float
@@ -48,11 +49,11 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
     Parameters
     ----------
     numbers, weights : ndarray of float64, shape (n,)
-        Finite, in any order; weights are not negative. Numbers below 0 get level 0.
+        Finite numbers in any order, and their nonnegative weights. Numbers below 0 get level 0.
     count : int
         Maximum number of levels.
     bins : int, optional
-        If there are more numbers than this, the means of so many bins are clustered.
+        If there are more numbers than this, the means of this many bins are clustered.
     """
     centers = _centers(numbers, weights, count, bins)
     return _assigned(numbers, weights, centers, count)
@@ -61,10 +62,10 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
 def in_equal_ratios(
     parts: Iterable[tuple[F64, F64]], highest: float, lowest: float, count: int
 ) -> Levels:
-    """Return levels in a geometric sequence from the largest to the smallest number (> 0).
+    """Return levels in a geometric sequence from the largest to the smallest positive number.
 
-    Many such levels have nearly the smallest loss; see `fit_levels`. `parts` are numbers and
-    weights.
+    If there are many levels, their loss is nearly the smallest possible one; see `fit_levels`.
+    `parts` are numbers and weights.
     """
     step = math.log(highest / lowest) / (count - 1) or 1.0
     values, loss, found = np.geomspace(highest, lowest, count), 0.0, list[I8]()
@@ -113,10 +114,10 @@ def fit_by_admm(
 def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
     """Return the centers of the nonempty clusters, ascending.
 
-    The density of the bins is proportional to the cube root of the data's density, as it is for
-    many optimal levels (Panter and Dite 1951).
+    The density of the bins is proportional to the cube root of the data's density, which is optimal
+    for many levels (Panter and Dite 1951).
     """
-    used = np.flatnonzero((weights > 0) & (numbers > 0))  # other numbers are nearest to 0
+    used = np.flatnonzero((weights > 0) & (numbers > 0))  # all other numbers are nearest to 0
     if not len(used):
         return np.zeros(0)
     order = used[np.argsort(numbers[used], kind="stable")]
@@ -135,7 +136,7 @@ def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     """Return the centers of the optimal clusters of ascending numbers."""
     shifted = numbers - np.average(
         numbers, weights=weights
-    )  # centering reduces rounding errors of squares
+    )  # centering reduces the rounding errors of squares
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
     least, ends = (
         _sums(weights * numbers**2),
@@ -162,7 +163,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    solved = np.full(n + step, n - 1)  # upper bound of the start, from solved j
+    solved = np.full(n + step, n - 1)  # upper bound of the start, from j already solved
     now[0], solved[0] = before[0], 0
     while step := step // 2:
         j = np.arange(step, n, 2 * step)
@@ -190,5 +191,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return the index of the nearest number in an ascending grid; ties take the higher one."""
+    """Return the index of the nearest number in an ascending grid; if tied, the higher one."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

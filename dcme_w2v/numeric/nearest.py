@@ -1,9 +1,9 @@
 """Exact search for the best rows, for many queries at once; ties are in row order.
 
-The scores that BLAS computes depend on the size of a block, so that equal rows may differ in the
-last digits. They only select candidates: the rows whose upper bound is at least the k-th best
-score. The candidates are scored again by operations that do not depend on blocks; these scores are
-returned.
+The last digits of scores that BLAS computes depend on the block size, so that equal rows may get
+different scores. BLAS scores therefore only select candidates, the rows whose upper bound is at
+least the k-th best score. Candidates are scored again by operations that do not depend on blocks,
+and these scores are returned.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
-QUERIES, ROWS = 128, 4096  # sizes of a tile of scores, 2 MB
-PAIRS = 1 << 21  # numbers in the rows that are scored again at once, 16 MB
+QUERIES, ROWS = 128, 4096  # size of a tile of scores (2 MB)
+PAIRS = 1 << 21  # maximum numbers in rows that are rescored at a time (16 MB)
 _LOWEST = np.finfo(np.float32).min
 Found = tuple[I64, F32]  # rows and scores, best first
 Bounds = Callable[[slice, slice], F32]
@@ -26,7 +26,7 @@ Scores = Callable[[I64, I64], F64]
 def top_columns(scores: NDArray[np.floating[Any]], count: int) -> I32:
     """Return the columns with the highest scores in each row, best first.
 
-    Of equal scores, the lower column comes first.
+    If scores are equal, the lower column comes first.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            if k < upper.shape[1] and (least == _LOWEST).any():  # set a first k-th best score
+            if k < upper.shape[1] and (least == _LOWEST).any():  # an initial k-th best score
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)
                 left = np.take_along_axis(upper, first, axis=1) == -np.inf
@@ -152,7 +152,7 @@ def error_of_cosines(matrix: F32 | I8) -> np.float32:
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
     """Return the cosine of each row with the same row of `others`, shape (n,); 0 for zeros.
 
-    Equal rows have equal cosines, whatever the other rows are.
+    Equal rows always have equal cosines, regardless of the other rows.
     """
     a, b = np.asarray(some, dtype=np.float64), np.asarray(others, dtype=np.float64)
     squares = np.einsum("ij,ij->i", a, a) * np.einsum("ij,ij->i", b, b)

@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """The number of BLAS threads, which all Python threads share; the last user restores it."""
+    """Manages the number of BLAS threads of the process; the last user restores it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -74,7 +74,7 @@ class _Blas:
     def _found(self) -> Any:
         """Return the controller of the BLAS libraries; finding them takes milliseconds.
 
-        That of scipy is one only for a process that uses scipy.
+        The copy of BLAS in scipy is included only if the process uses scipy.
         """
         if self._control is None or self._has_scipy != ("scipy" in sys.modules):
             if "scipy" in sys.modules:
@@ -92,8 +92,9 @@ _BLAS = _Blas()
 def one_blas_thread() -> "contextlib._GeneratorContextManager[None]":
     """Return a context manager or decorator that limits BLAS to one thread.
 
-    The threads of BLAS synchronize at every product, which takes longer than the products if
-    several threads multiply or the machine is busy. Besides, the last bits of a product depend on
-    the number of threads. The number is restored when no Python thread is in such a context.
+    BLAS threads synchronize at every product, which takes longer than the products themselves if
+    several Python threads use BLAS or the machine is busy. Besides, the last bits of a product
+    depend on the number of threads. The number is restored when no Python thread is in such a
+    context.
     """
     return _BLAS.one_thread()

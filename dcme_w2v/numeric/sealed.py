@@ -1,4 +1,4 @@
-"""Objects whose users cannot change what was learned: arrays and dicts are read-only."""
+"""Makes what a model has learned read-only, including arrays and dicts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReadOnlyList(list[Any]):
 
 
 class Sealed:
-    """A model that is also sealed after it was copied or unpickled."""
+    """Base class of models that stay sealed after they are copied or unpickled."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -44,15 +44,15 @@ class Sealed:
 
 
 def is_public(name: str) -> bool:
-    """Return whether an attribute is for users."""
+    """Return whether an attribute name is public."""
     return not name.startswith("_")
 
 
 def sealed(value: Any) -> Any:
-    """Return a value that can no longer be changed in place.
+    """Return a value that cannot be changed in place.
 
-    Arrays become read-only in place, also those in objects of this package; dicts and lists are
-    replaced.
+    Arrays become read-only in place, including those in objects of this package; dicts and lists
+    are replaced by read-only copies.
     """
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
@@ -68,6 +68,6 @@ def sealed(value: Any) -> Any:
 
 
 def seal(owner: Any, is_learned: Callable[[str], bool] = is_public) -> None:
-    """Seal the attributes of an object that were learned; caches have private names."""
+    """Seal the public attributes of an object; private ones may be caches."""
     held = getattr(owner, "__dict__", {})
     held.update({name: sealed(part) for name, part in held.items() if is_learned(name)})

@@ -1,4 +1,4 @@
-"""Estimators that inherit from scikit-learn's, and its checks of rows."""
+"""Base classes that inherit from scikit-learn, and its checks of rows."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ except ImportError:
 
 
 class Estimator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators of rows, and of transformers, whose output may be a data frame."""
+    """Base class of estimators for rows, and of transformers, which may return data frames."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)
@@ -38,7 +38,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     _learned = "n_features_out_"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the column names: the kind of row and a number from 0."""
+        """Return the column names, each made of the kind of row and a number from 0."""
         return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -67,7 +67,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
-    """Check rows that need no labels; return them as `check_training` does."""
+    """Check rows without labels; return them in the form that `check_training` does."""
     with _advising(estimator):
         rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
     return check_rows(csr_matrix(rows))
@@ -75,7 +75,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Suggest a pipeline if rows are texts; silence warnings about infinity, which is an error."""
+    """Suggest a pipeline if rows are texts; hide warnings about infinity, which is an error."""
     try:
         with np.errstate(over="ignore"):
             yield
@@ -92,5 +92,5 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 
 
 def _sound(X: Any) -> Any:
-    """Check a sparse matrix, since scikit-learn converts it without checking its structure."""
+    """Check the structure of a sparse matrix, which scikit-learn does not do."""
     return check_rows(X) if issparse(X) else X

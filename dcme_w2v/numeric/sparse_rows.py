@@ -1,7 +1,7 @@
-"""Sparse rows: validation, scaling to unit length, dropping or adding columns.
+"""Functions for sparse rows: validating, scaling to unit length, dropping or adding columns.
 
-Commands that predict or load a model do without `scipy.sparse`, whose import takes as long as a
-prediction: their rows are `CompressedRows`.
+Commands that predict or load a model use `CompressedRows` instead of `scipy.sparse`, because
+importing scipy takes as long as a prediction.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-MOST_SQUARES = 4  # squared number of rows per entry up to which rows are rotated
-COMMON = 0.05  # share of rows above which a column counts as dense
-RIDGE = 1e-4  # relative, so that equal rows have a Cholesky factor
+MOST_SQUARES = 4  # rows are rotated up to this squared number of rows per entry
+COMMON = 0.05  # a column with entries in a larger share of rows counts as dense
+RIDGE = 1e-4  # relative term that gives equal rows a Cholesky factor
 
 
 class CompressedRows:
-    """The arrays of a csr_matrix with sorted, distinct columns, and a choice of its rows.
+    """The arrays of a csr_matrix with sorted, distinct columns; rows can be selected without scipy.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class CompressedRows:
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Return whether something is a sparse matrix of scipy, without importing scipy."""
+    """Return whether an object is a scipy sparse matrix, without importing scipy."""
     return hasattr(matrix, "tocsr")
 
 
@@ -77,7 +77,7 @@ def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
-    """Return rows of the same kind with other values, and perhaps another number of columns."""
+    """Return rows of the same type with other values, and optionally another number of columns."""
     shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 
@@ -105,8 +105,8 @@ def within_blocks(matrix: Any, is_second: Bools) -> Any:
 def rotated(matrix: csr_matrix) -> csr_matrix:
     """Return shorter rows with the same inner products, if there are few long rows.
 
-    They are the rows of the Cholesky factor of the matrix of inner products, so a linear model with
-    an L2 penalty has the same scores, but takes less time.
+    The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
+    penalty has the same scores on these rows, but takes less time to train.
     """
     from scipy.sparse import csr_matrix
 
@@ -120,7 +120,7 @@ def rotated(matrix: csr_matrix) -> csr_matrix:
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
-    except np.linalg.LinAlgError:  # of products that are not exact
+    except np.linalg.LinAlgError:  # covers rounding errors of the products
         return matrix
 
 
@@ -140,15 +140,15 @@ def fit_columns(matrix: Any, columns: int) -> Any:
     return with_values(matrix, matrix.data, columns)
 
 
-MAX_COLUMNS = 2**31 - 2  # columns are int32 in the core, which adds a constant column
+MAX_COLUMNS = 2**31 - 2  # the core has int32 columns, and adds a constant column
 
 
 def check_rows(X: Any) -> csr_matrix:
     """Return rows as a csr_matrix of float32 that the C core can read without bounds checks.
 
-    Row pointers are monotonic, from 0 to the number of entries; columns are in range, sorted and
-    distinct (duplicate entries are summed); all values are finite. The argument is not changed. A
-    matrix that already conforms is not copied.
+    In the result, row pointers ascend from 0 to the number of entries, columns are in range, sorted
+    and distinct (duplicate entries are summed), and all values are finite. The argument is not
+    changed; a matrix that already conforms is not copied.
 
     Parameters
     ----------

@@ -33,16 +33,18 @@ class SCDV(TextTransformer):
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. A path is read by `fit`, so that clones in a grid search are small.
+        Word vectors. A path is read only in `fit`, so that clones in a grid search stay small.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How a str is split (default: as the text that the vectors were trained on, which their
-        words show if it was in lower case, without punctuation). A dict has options of "words":
-        ``{"keep_case": True}``.
+        How a str is split into tokens. By default, it is split like the text that the vectors were
+        trained on, which is recognized if it was lowercase without punctuation. A dict sets options
+        of "words": ``{"keep_case": True}``.
     threads : int, optional
-        Default: the CPUs that this process may use. Results do not depend on it.
+        Number of threads (default: the CPUs that this process may use). Results do not depend on
+        it.
     sparse_output : bool, default True
-        Whether `transform` returns a sparse matrix or an array, which `set_output` requires.
+        Whether `transform` returns a sparse matrix; if False, it returns an array, which
+        `set_output` requires.
     {verbose}
 
     Attributes
@@ -80,7 +82,7 @@ class SCDV(TextTransformer):
         Raises
         ------
         ValueError
-            A parameter is not valid, or X has an item that is not a document.
+            A parameter is not valid, or X contains an item that is not a document.
         """
         if self.vectors is None:
             raise ValueError("SCDV: has no word vectors; give SCDV(vectors=path or Vectors)")

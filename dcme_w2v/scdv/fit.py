@@ -1,7 +1,7 @@
 """Fits a model of document vectors: word statistics, clusters and the sparsity threshold.
 
-The documents are read once; their word ids are kept in an unnamed temporary file, four bytes per
-token, for the second pass that computes the threshold.
+The documents are read once. Their word IDs are kept in an unnamed temporary file (four bytes per
+token), from which a second pass computes the threshold.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Smaller posteriors change a unit vector by less than the precision of float32.
+# Smaller posteriors change a unit vector by less than the float32 precision.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 
@@ -69,24 +69,25 @@ def fit_documents(
     texts : iterable of bytes
         The training documents, valid UTF-8; read once.
     vectors : Vectors
-        Word vectors of any program; they are scaled to unit length. If they have `subwords`,
-        out-of-vocabulary words of the training documents get vectors of their character n-grams.
-        Documents are split by the tokenizer of the vectors, which the model keeps.
+        Word vectors from any program, which are scaled to unit length. If they have `subwords`,
+        out-of-vocabulary words in the training documents get vectors from their character n-grams.
+        Documents are split by the tokenizer of the vectors, which the model stores.
     options : ScdvOptions, optional
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
+        Number of threads (default: the CPUs that this process may use). The result does not depend
+        on it.
     progress : bool or callable
         As in `dcme_w2v.train`; the loss is minus the mean log-likelihood.
     output : str, optional
-        File that the model is written to.
+        File to which the model is written.
     dry_run : bool
         Only read the documents.
 
     Returns
     -------
     DocumentModel, or dict for a dry run
-        The figures of the fit are its `figures`; or the memory that fitting needs,
-        and as "refused" the error if the memory is not there.
+        The model's `figures` describe the fit. The dict has the memory that fitting requires, and
+        as "refused" the error if there is not enough.
 
     Raises
     ------
@@ -121,10 +122,10 @@ def fit_documents(
 
 
 def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Return the memory that fitting needs.
+    """Return the memory that fitting requires.
 
-    The posteriors of the words, a number for each word and cluster, are counted in full, although
-    most of them are 0 in the end.
+    The posteriors, one number for each word and cluster, are counted in full, although most of them
+    become 0.
     """
     counted = count_words(texts, vectors, options)
     table = 4 * counted.with_vectors * vectors.dim
@@ -152,7 +153,7 @@ def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
 def count_words(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
 ) -> _WordCounts:
-    """Count words in the documents, all or those with vectors, and choose the model's words."""
+    """Count all words of the documents, or those with vectors, and choose the model's words."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.representation == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
@@ -201,7 +202,7 @@ def _with_words(
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
-    """Return the model for chosen words, before its threshold is computed."""
+    """Return the model for the chosen words, before its threshold is computed."""
     kept = counted.kept
     having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)

@@ -1,9 +1,9 @@
 """Fits a Gaussian mixture to word vectors by expectation maximization.
 
-With one covariance for all components the quadratic term of the log-density is the same for every
+All components share one covariance, so the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
-two d x d matrices. An iteration therefore takes two products of n x d by d x k and no whitening.
-Points are processed in blocks in single precision, sums are in double precision.
+two d x d matrices. An iteration therefore takes only two matrix products (n x d by d x k) and no
+whitening. Points are processed in blocks in single precision; sums are in double precision.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-_MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
-_START_WORK = 3_000_000  # points times iterations of k-means; further iterations gain little
+_MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative to variances above 1
+_START_WORK = 3_000_000  # maximum points times k-means iterations; more gain little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -35,10 +35,10 @@ class Mixture:
     Attributes
     ----------
     weights : ndarray of float64, shape (k,)
-        Their sum is 1.
+        Weights of the components, which sum to 1.
     means : ndarray of float64, shape (k, d)
     covariance : ndarray of float64, shape (d, d)
-        Of each component.
+        The covariance that all components share.
     """
 
     weights: F64
@@ -102,7 +102,7 @@ class _Form:
 
 Sums = tuple[
     F64, F64, float
-]  # sums of posteriors, of points weighted by them, and of the log-likelihood
+]  # sums of posteriors, of points weighted by posteriors, and of the log-likelihood
 Shares = Callable[
     [slice], tuple[NDArray[np.floating], float]
 ]  # returns posteriors of a slice, and their log-likelihood
@@ -153,7 +153,8 @@ def fit_mixture(
     options : ScdvOptions
         `clusters`, at most n, `covariance`, `seed`, `tolerance` and `iterations`.
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
+        Number of threads (default: the CPUs that this process may use). The result does not depend
+        on it.
     report : callable, optional
         Called with the number of iterations and the mean log-density.
 
@@ -170,7 +171,7 @@ def fit_mixture(
 
 
 def _start(points: _Points, options: ScdvOptions) -> Mixture:
-    """Return the mixture that hard clusters define."""
+    """Compute the initial mixture from hard clusters."""
     components = options.clusters
     rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
     _, nearest = kmeans(points.centered, components, options.seed, points.threads, rounds)
@@ -204,7 +205,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
-    # the shared terms of all points, of which x.x^T has the sum `scatter`
+    # the terms that all components share; `scatter` is the sum of x.x^T over the points
     shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
     return counts, sums, (likelihood + shared) / count
 

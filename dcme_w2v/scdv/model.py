@@ -1,8 +1,8 @@
 """Document vectors: SCDV and the baselines of its paper.
 
-A document's vector is the concatenation over topics of the sum over its tokens of idf x P(topic |
-word) x word vector, scaled to unit length, with small entries set to zero. A `DocumentModel` has
-the parameters learned from the training documents.
+For each topic, idf x P(topic | word) x word vector is summed over the tokens of a document. The
+document vector is the concatenation of these sums, scaled to unit length, with small entries set to
+zero. A `DocumentModel` has the parameters learned from the training documents.
 
 Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
 clustering over distributional representations.
@@ -62,7 +62,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
+_MAX_NUMBER = 1e6  # a safe limit, because vectors have unit length, and weights are logarithms
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,9 +83,9 @@ class DocumentModel(Sealed, Shown):
     posteriors : csr_matrix of float32, shape (words with vectors, topics)
         P(topic | word), without negligible values.
     mixture : Mixture or None
-        None for `average` and `tfidf`.
+        The Gaussian mixture; None for `average` and `tfidf`.
     threshold : float
-        Entries of smaller absolute value are set to zero.
+        Entries with a smaller absolute value are set to zero.
     facts : dict
         Record of the fit: documents, tokens, log-likelihoods and so on.
     """
@@ -115,7 +115,7 @@ class DocumentModel(Sealed, Shown):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """A summary of the model, with its columns and threshold."""
+        """A summary of the fit and the model, with its columns and threshold."""
         return {**self.facts, "columns": self.columns, "threshold": self.threshold}
 
     @property
@@ -150,7 +150,8 @@ class DocumentModel(Sealed, Shown):
         texts : iterable of bytes
             Valid UTF-8; tokens are separated by 0x20 \t \n \r \v \f.
         threads : int, optional
-            Default: the CPUs that this process may use. The result does not depend on it.
+            Number of threads (default: the CPUs that this process may use). The result does not
+            depend on it.
 
         Yields
         ------
@@ -183,7 +184,7 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                if options.power not in (None, 1):  # Perronnin et al. 2010, for Fisher vectors
+                if options.power not in (None, 1):  # as for Fisher vectors (Perronnin et al. 2010)
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
                     )
@@ -227,7 +228,7 @@ class DocumentModel(Sealed, Shown):
         Raises
         ------
         FormatError
-            It is not a model of this kind and version, or is corrupt.
+            The file is not a model of this kind and version, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
         options, facts = model.options("options", ScdvOptions), model.value("facts", dict)

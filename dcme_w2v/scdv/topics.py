@@ -25,8 +25,8 @@ class Topic:
     share : float
         P(topic), over the tokens of the training documents.
     words : list of (str, float)
-        The most specific words with P(word | topic): by P(topic | word) times the `specificity` of
-        the log of documents / documents with the word.
+        The most specific words, with P(word | topic). They are ranked by P(topic | word) times
+        their `specificity`, given the log of documents / documents with the word.
     coherence : float or None
         See `coherences`.
     """
@@ -51,12 +51,12 @@ def topics(
     words : int
         Words per topic.
     texts : iterable of bytes, optional
-        Documents to compute coherence on.
+        Documents on which coherence is computed.
 
     Raises
     ------
     DcmeError
-        The model is `average` or `tfidf`, which have no topics.
+        The model is of the kind `average` or `tfidf`, which has no topics.
     """
     whole_number("words", words)
     shares, joint = _joint(model)
@@ -67,7 +67,7 @@ def topics(
         measured[:] = coherences(model, probable, texts)
     own = slice(len(model.vectors))
     specific, result = specificity(model.idf[own] - 1) / np.maximum(model.counts[own], 1), []
-    for topic, column in enumerate(columns):  # P(topic, word) / count is as P(topic | word)
+    for topic, column in enumerate(columns):  # this ranks like P(topic | word)
         found, values = _highest(column, column.data * specific[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)
         listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
@@ -160,6 +160,6 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
 
 
 def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
-    """Return the highest-ranked rows and their values."""
+    """Return the rows with the highest rank, and their values."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

@@ -1,8 +1,8 @@
 """Finds near-duplicates: pairs of documents that share most of their character n-grams.
 
-The similarity of two documents is the weight of the n-grams that both have, divided by the weight
-of those that either has (Jaccard 1912), where the weight of an n-gram is its idf. Only documents
-that share some of their rarest words are compared.
+The similarity of two documents is the total weight of the n-grams in both, divided by that of the
+n-grams in either (Jaccard 1912), where the weight of an n-gram is its idf. Only documents that
+share some of their rarest words are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .index import Index
 
 THRESHOLD = 0.55  # chosen on planted edits, see docs/decisions/search.md
 RAREST = 16  # number of rarest words per document that are compared
-SHARED = 0.25  # minimum share of them that a compared pair has in common
+SHARED = 0.25  # a pair is compared if it shares at least this part of its rarest words
 _ROWS, _PAIRS = 1024, 8192  # rows and pairs processed at a time
 
 
@@ -35,7 +35,7 @@ class Duplicate(NamedTuple):
 
 
 def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
-    """Return pairs above a threshold, sorted by row; the first row is the smaller one."""
+    """Return pairs above a similarity threshold, sorted by row, with the smaller row first."""
     least = THRESHOLD if threshold is None else threshold
     if not isinstance(least, Real) or not 0 < least <= 1:
         raise UsageError(f"threshold={least!r:.40}: must be above 0 and at most 1")

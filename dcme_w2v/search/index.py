@@ -5,9 +5,9 @@ BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t o
     idf(t) n (k1 + 1) / (n + k1 (1 - b + b length / mean length)),   n the count of t
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-divided here by its upper bound, so that scores of words and of n-grams can be added. Words rank all
-documents. n-grams and vectors rank the best of these again; they have no index of their own: the
-n-grams of a document are those of its words, and are counted for the query's n-grams only.
+The sum is divided by its upper bound, so that word scores and n-gram scores can be added. Words
+rank all documents. N-grams and vectors only rerank the best of them and have no index of their own:
+the n-grams of a document are those of its words, and only the query's n-grams are counted.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # length of an n-gram in characters; a word is enclosed in < and >
 GRAMS = 1 << 20  # number of hash values of n-grams
-CANDIDATES = 1000  # number of documents that n-grams and vectors rerank
-SIMILAR = 0.3  # minimum cosine for a word to replace one that no document has
-ALIKE = 20  # maximum number of such words
+CANDIDATES = 1000  # number of best documents by words that n-grams and vectors rerank
+SIMILAR = 0.3  # minimum cosine of a word that replaces a query word that no document contains
+ALIKE = 20  # maximum number of words that replace a query word
 TINY = 1e-9  # replaces a divisor of 0
 
 
 class Query(NamedTuple):
     """The query's words that occur in documents, with weights, and the same for n-grams.
 
-    `most` and `most_grams` are the sums of all weights, also of what no document has. `alike` and
-    `alike_weights` are words that stand for others.
+    `most` and `most_grams` are the sums of all weights, including terms that no document contains.
+    `alike` and `alike_weights` are the words that replace unknown query words, and their weights.
     """
 
     words: I64
@@ -80,7 +80,7 @@ class Index:
         See `gram_rows`.
     options : SearchOptions
     rows : ndarray of float32, shape (words, d), optional
-        A vector for each word; that of a text is their mean.
+        A vector for each word; the vector of a text is the mean over its words.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class Index:
         self.idf = idf_of(frequency, documents)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
-        # Assume that words occur independently, since counting needs the n-grams of all documents
+        # Document frequencies of n-grams assume that words occur independently, because exact
+        # counts would require the n-grams of all documents.
         missing = np.log(np.maximum(1 - frequency / documents, TINY))
         self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
         sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()
@@ -112,7 +113,7 @@ class Index:
         self._postings = csc_matrix(parts, shape=counts.shape)
 
     def query(self, tokens: Sequence[str]) -> Query:
-        """Return the terms of a query; tokens that no document has raise the maximum score."""
+        """Return the terms of a query; tokens that no document contains raise the maximum score."""
         ids = [self.words.find(token) for token in tokens]
         known = np.array([one for one in ids if one is not None], dtype=np.int64)
         unknown = [token for token, one in zip(tokens, ids, strict=True) if one is None]
@@ -127,7 +128,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return words similar to tokens that no document has, and their weights."""
+        """Return words that are similar to tokens that no document contains, and their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -141,7 +142,7 @@ class Index:
     def best(self, query: Query, k: int) -> tuple[I64, F64]:
         """Return the rows and scores of the k best documents; ties in row order.
 
-        Scores are at most 1 plus the weights of n-grams and vectors, and above 0.
+        Scores are above 0, and at most 1 plus the weights of n-grams and vectors.
         """
         scores = self._postings[:, query.words] @ query.weights
         scores /= max(query.most, TINY) * (self.options.k1 + 1)
@@ -180,7 +181,7 @@ class Index:
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
-        """Return the factor of the idf in BM25, from the counts of terms in documents."""
+        """Return the BM25 factor of the idf, from the counts of terms in documents."""
         k1, b = self.options.k1, self.options.b
         mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
         norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)

@@ -1,4 +1,4 @@
-"""`Search`: indexes documents, searches them, finds near-duplicates, saves and loads."""
+"""`Search`: indexes and searches documents, finds near-duplicates, saves and loads the index."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ class Hit(NamedTuple):
 
 
 class Search(Shown):
-    """Search in texts by BM25 of words and character n-grams.
+    """Search texts by BM25 scores of words and character n-grams.
 
     Parameters
     ----------
     k1, b : float, default 1.2, 0.6
-        Of BM25: how slowly repeated words saturate, and how much long documents are penalized.
+        BM25 parameters: how slowly repeated words saturate, and how much long documents are
+        penalized.
     characters : float, default 1
-        Weight of character n-grams, where words have 1.
+        Weight of character n-grams; words have the weight 1.
     vectors : path or Vectors, optional
-        Word vectors, whose cosines are added to the scores of documents that words or n-grams find.
+        Word vectors, whose cosines are added to the scores of documents found by words or n-grams.
     vector_weight : float, default 0.1
-        Weight of these cosines.
+        Weight of the cosines.
     tokenize : {"words", "whitespace"} or dict, default "words"
-        How texts are split. A dict has options of "words": ``{"keep_case": True}``.
+        How texts are split into tokens. A dict sets options of "words": ``{"keep_case": True}``.
 
     Notes
     -----
-    A fitted object serves several threads.
+    Several threads may use a fitted object at the same time.
 
     Examples
     --------
@@ -92,23 +93,23 @@ class Search(Shown):
 
     @classmethod
     def of(cls, options: SearchOptions, vectors: PathLike | Vectors | None = None) -> Search:
-        """Create a search with declared options."""
+        """Create a search from an options object."""
         return cls(**asdict(options), vectors=vectors)
 
     def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
-        """Index documents, and choose the weights.
+        """Index documents and compute the weights of their terms.
 
         Parameters
         ----------
         texts : iterable of str, bytes or lists of str
-            Documents; a list has the tokens of one, and a null has none.
+            Documents. A list has the tokens of one document; a null is an empty document.
         names : iterable of str, optional
-            A name for each document, which the command `search` prints.
+            A name for each document, which the `search` command prints.
 
         Raises
         ------
         ValueError
-            `texts` has items that are not texts, or a NUL character.
+            `texts` contains an item that is not a text, or a NUL character.
         """
         numbering = Numbering(Words.from_words([]), None, self.tokenizer)
         beginnings: list[str] = []
@@ -142,7 +143,7 @@ class Search(Shown):
         ----------
         queries : iterable of str, bytes or lists of str
         k : int
-            At most this many documents for a query. A document without a score is not returned.
+            Maximum number of documents per query. Documents with a score of 0 are not returned.
 
         Returns
         -------
@@ -168,8 +169,8 @@ class Search(Shown):
         Parameters
         ----------
         threshold : float, optional
-            The least similarity, 0 to 1 (default: one that edits of a text have, and strangers
-            have not).
+            Minimum similarity, 0 to 1. The default separates edited copies of a text from unrelated
+            texts.
         """
         return duplicates(self._fitted(), threshold)
 
@@ -182,7 +183,7 @@ class Search(Shown):
         return self._beginnings[row]
 
     def save(self, path: PathLike) -> None:
-        """Write the index to one file, which `load` reads."""
+        """Write the index to a single file, which `load` reads."""
         index = self._fitted()
         arrays: dict[str, Array] = {}
         for name, words in zip(LISTS, (index.words, self._names, self._beginnings), strict=True):
@@ -207,7 +208,7 @@ class Search(Shown):
         Raises
         ------
         FormatError
-            It is another file, or corrupt.
+            The file is not a search index, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
         words, names, beginnings = (_list_of(model, name) for name in LISTS)

@@ -23,20 +23,21 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encodes each sentence as the mean of its words' pooled rows.
+    """Encodes each sentence as the mean of the pooled rows of its words.
 
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. A path is read by `fit`. Without counts the weights follow from the order of
-        the words, which is then taken to be the order of their frequency.
+        Word vectors. A path is read in `fit`. Vectors without counts are assumed to be sorted by
+        word frequency, and weights follow from that order.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How sentences are split. Default: as the text that the vectors were trained on, which their
-        words show if it was in lower case, without punctuation. A dict has options of "words":
-        ``{"keep_case": True}``.
+        How sentences are split into tokens. By default, they are split like the text that the
+        vectors were trained on, which is recognized if it was lowercase without punctuation. A dict
+        sets options of "words": ``{"keep_case": True}``.
     threads : int, optional
-        Default: the CPUs that this process may use. Results do not depend on it.
+        Number of threads (default: the CPUs that this process may use). Results do not depend on
+        it.
 
     Attributes
     ----------
@@ -67,14 +68,14 @@ class SentenceEncoder(TextTransformer):
         Parameters
         ----------
         X : iterable of str, bytes or lists of str
-            Sentences. A list has the tokens of one, which no tokenizer changes; a null is a row of
-            zeros.
+            Sentences. A list has the tokens of one sentence and is not split further; a null
+            becomes a row of zeros.
         y : ignored
 
         Raises
         ------
         ValueError
-            A parameter is not valid, or X has items that are not texts.
+            A parameter is not valid, or X contains items that are not texts.
         """
         self._fitted(X)
         return self

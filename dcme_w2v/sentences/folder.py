@@ -1,7 +1,7 @@
 """Writes word vectors as a folder of static embeddings, with the pooling applied to the rows.
 
-The plain mean of the rows of a text's tokens, which sentence-transformers and model2vec take, is
-then the sentence vector of ``--pooling static``.
+sentence-transformers and model2vec average the rows of a text's tokens; with the pooled rows, this
+mean equals the sentence vector of ``--pooling static``.
 """
 
 import json
@@ -49,32 +49,33 @@ def save_sentence_model(
     Parameters
     ----------
     vectors : path or Vectors
-        Without counts the weights follow from the order of the words.
+        Word vectors. Without counts, they are assumed to be sorted by word frequency.
     folder : path
-        Written atomically; an existing folder that was written here is replaced.
+        The folder to write, atomically; an existing folder is replaced if this function wrote it.
     tokenize : {"whitespace", "words"} or dict, optional
-        How programs split text. Default: as the text that the vectors were trained on, which their
-        words show if it was in lower case, without punctuation. A dict has options of "words":
-        ``{"keep_case": True}``.
+        How programs split text into tokens. By default, they split it like the text that the
+        vectors were trained on, which is recognized if it was lowercase without punctuation. A dict
+        sets options of "words": ``{"keep_case": True}``.
     dim : int, optional
-        Keep this many directions of the most variance.
+        Keep this many dimensions, those with the most variance.
     limit : int, optional
-        Keep the first words only.
+        Keep only this many first words.
     numbers : {"float32", "float16", "int8"}
-        int8 has a scale for each row, which older versions of sentence-transformers do not read.
+        Number format. int8 has a scale for each row, which older versions of sentence-transformers
+        cannot read.
     pooling : {"static", "mean"}
-        ``static`` is for sentences; rows of ``mean`` are the vectors as they are, so that words or
-        ids keep their neighbors.
+        ``static`` is best for sentences; ``mean`` stores the vectors unchanged, so that words or
+        IDs keep their nearest neighbors.
 
     Returns
     -------
     Vectors
-        The words, pieces of words and rows of the folder, before rounding to `numbers`.
+        The words, word pieces and rows in the folder, before rounding to `numbers`.
 
     Raises
     ------
     UsageError
-        `folder` has other content.
+        `folder` exists and has other content.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def _card(
         "pipeline_tag": "sentence-similarity",
         "tags": tags,
     }
-    # A string of JSON is one of YAML.
+    # A JSON string is also a YAML string.
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]
     lines = ["---", *lines, "---", f"# {_plain(name) or 'Static embeddings'}", ""]
     lines += [

@@ -1,4 +1,4 @@
-"""Implements ``dcme-w2v encode``: from text files to files of sentence vectors."""
+"""Implements ``dcme-w2v encode``, which converts text files to files of sentence vectors."""
 
 import contextlib
 import os
@@ -52,16 +52,17 @@ def encode(
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors; without counts the weights follow from the order of the words.
+        Word vectors; without counts, they are assumed to be sorted by word frequency.
     texts : path or sequence of paths
-        Files, folders, ``-``, URLs, also compressed; a line is a sentence.
+        Files, folders, ``-`` or URLs, which may be compressed; each line is a sentence.
     output : path
         X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
     pooling, dim, unit, tokenize
         See `dcme_w2v.SentenceEncoder`.
     encoding_errors : {"strict", "replace", "skip"}
-        What becomes of tokens that are not UTF-8: an error, U+FFFD, or nothing. The latter two are
-        the same here: such tokens are not in the vocabulary.
+        How to treat tokens that are not valid UTF-8: raise an error, replace bytes by U+FFFD, or
+        skip the token. The latter two have the same effect here, because such tokens are not in the
+        vocabulary.
     threads : int, optional
     progress : bool or callable
         As in `train`.
@@ -69,15 +70,15 @@ def encode(
     Returns
     -------
     ndarray of float32, or None
-        The rows of X.npy; a sentence without any known word is a row of zeros. None for other
-        outputs.
+        The rows of X.npy, in which a sentence without any known word is a row of zeros. None for
+        other outputs.
 
     Raises
     ------
     UsageError
-        The name of `output` has no known suffix, or paths clash.
+        The name of `output` has no known suffix, or input and output paths conflict.
     CorpusError
-        A text is not UTF-8.
+        A text is not valid UTF-8.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 """Computes pooled rows: a sentence's vector is the mean of the rows of its words.
 
-``static`` is whitening, rows of unit length, each drawn towards the row of its longest known
-beginning (of kings: king), then SIF weights (Arora et al. 2017) times the square root of the idf.
-All of it is written into the rows, so that any program that averages rows gets it. Whitening
-weights a word by the square root of its frequency, between plain whitening and the frequency itself
-(Zipf whitening, Yokoi et al. 2024). ``usif`` (Ethayarajh 2018) takes the same rows with weights of
-its own, and removes components of the sentences that are compared, see `Components`. Both have rows
-for pieces of out-of-vocabulary words, see `dcme_w2v.text.tokenizer`.
-docs/decisions/sentence-pooling.md has what each step brings.
+``static`` whitens the vectors, scales them to unit length, moves each row toward the row of its
+longest known prefix (king for kings), and multiplies it by SIF weights (Arora et al. 2017) and by
+the square root of the idf. All steps are applied to the rows, so that any program that averages
+rows benefits. Whitening weights a word by the square root of its frequency, a compromise between
+plain whitening and Zipf whitening, which uses the frequency itself (Yokoi et al. 2024). ``usif``
+(Ethayarajh 2018) uses the same rows with different weights, and removes common components of the
+compared sentences; see `Components`. Both have rows for pieces of out-of-vocabulary words; see
+`dcme_w2v.text.tokenizer`. docs/decisions/sentence-pooling.md shows the effect of each step.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 from dcme_w2v.words.vectors import counts_by_order
 
-SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
+SIF_A = 1e-3  # the weight of a word with probability p is a / (a + p), with a as in the paper
 USIF_COMPONENTS = 5
 BEGINNING = 2  # weight of a row's projection on the row of its prefix
-PIECE = 0.3  # length of the row of a character; an unseen word has length 1
-SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
+PIECE = 0.3  # length of the row of a single character, where an unseen word has length 1
+SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
 _BLOCK = 1 << 14  # rows processed at a time in double precision
 
 
@@ -36,13 +36,15 @@ class Pooling:
     Attributes
     ----------
     mean : ndarray of float64, shape (d,), or None
-        Subtracted from the vector, which is then multiplied by `axes` and scaled to unit length.
+        The mean that is subtracted from a vector, before it is multiplied by `axes` and scaled to
+        unit length.
     axes : ndarray of float64, shape (d, k), or None
-        None, as `mean` and `weights` are: the rows are the vectors.
+        The whitening axes. If they, `mean` and `weights` are None, the rows are the unchanged
+        vectors.
     weights : ndarray of float64, shape (n,), or None
-        Factor of the row of each word of the vocabulary.
+        Factor for the row of each vocabulary word.
     unseen_weight : float
-        Factor of the row of a word of count 0, whose vector is made of subwords.
+        Factor for the row of a word with count 0, whose vector is computed from its subwords.
     """
 
     mean: F64 | None = None
@@ -65,14 +67,15 @@ class Pooling:
         kind : {"static", "usif", "mean"}
         vectors : ndarray of float32, shape (n, d)
         counts : ndarray of int64, shape (n,), or None
-            Counts of the words; a count of 0 is taken as 1. None: by Zipf's law, with a warning.
+            Counts of the words; a count of 0 is replaced by 1. If None, counts follow from Zipf's
+            law, with a warning.
         dim : int, optional
-            Keep the directions of the most variance only; for ``static``.
+            Keep only this many dimensions, those with the most variance; requires ``static``.
 
         Raises
         ------
         UsageError
-            `dim` does not fit, or there are no finite vectors.
+            `dim` is not valid, or the vectors are empty or not finite.
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
@@ -111,7 +114,7 @@ class Pooling:
         ----------
         vectors : ndarray of float32, shape (n, d)
         beginnings : ndarray of int64, shape (n,), optional
-            The word that each word begins with, or -1.
+            Index of the longest word that each word begins with, or -1.
         """
         if self.weights is None:
             return vectors
@@ -129,7 +132,7 @@ class Pooling:
 
     def piece_rows(self, count: int, columns: int) -> F32:
         """Return random unit directions as rows for word pieces, which have no vectors."""
-        # The stream of RandomState does not change between versions of numpy.
+        # RandomState is used because its stream is the same in all versions of numpy.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
@@ -165,7 +168,7 @@ def _usif_a(p: F64) -> float:
 def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
     """Return the mean and axes that whiten the vectors, weighted by word frequency.
 
-    The axes are in descending order of the variance along them; without variance they are 0.
+    The axes are in descending order of variance; axes without variance are 0.
     """
     p = shares / shares.sum()
     blocks = list(blocks_of_rows(len(vectors), _BLOCK))
@@ -191,7 +194,7 @@ class Components:
     axes : ndarray of float32, shape (m, d)
         The first singular vectors of the sentences.
     weights : ndarray of float32, shape (m,)
-        The share of each in the sum of the squared singular values.
+        The share of each direction in the sum of the squared singular values.
     """
 
     axes: F32

@@ -49,16 +49,16 @@ class StsScore:
 
     @property
     def pearson(self) -> float:
-        """Mean over the files."""
+        """Mean correlation over the files."""
         return float(np.mean([one.pearson for one in self.sets]))
 
     @property
     def spearman(self) -> float:
-        """Mean over the files."""
+        """Mean correlation over the files."""
         return float(np.mean([one.spearman for one in self.sets]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures by name, for JSON."""
+        """Return the results by name, for JSON."""
         return {
             "pearson": self.pearson,
             "spearman": self.spearman,
@@ -80,11 +80,11 @@ def eval_sts(
     Parameters
     ----------
     vectors : path or Vectors
-        Without counts the weights follow from the order of the words.
+        Word vectors. Without counts, they are assumed to be sorted by word frequency.
     pairs : path, sequence of paths, or sequence of a score and two sentences each
-        Files, and folders of files, with lines "score TAB sentence TAB sentence".
+        Files, or folders of files, with lines "score TAB sentence TAB sentence".
     pooling, dim, tokenize
-        See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are found on each file.
+        See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are computed for each file.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def eval_sts(
     Raises
     ------
     FormatError
-        A file has no two pairs of different scores.
+        A file does not have two pairs with different scores.
 
     Examples
     --------
@@ -152,6 +152,6 @@ def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
 
 
 def _cosines(left: F32, right: F32) -> F64:
-    """Return the cosine of each pair of rows; 0 where a row is zero."""
+    """Return the cosine of each pair of rows; 0 if a row is zero."""
     sides = (unit_vectors(one.astype(np.float64)) for one in (left, right))
     return np.asarray(np.einsum("ij,ij->i", *sides))

@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """The tokenizer in a tokenizer.json, run by Hugging Face's library tokenizers."""
+    """A tokenizer stored in tokenizer.json, run by Hugging Face's tokenizers library."""
 
     is_whitespace = False
 
@@ -51,7 +51,7 @@ class LibraryTokenizer:
             [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
             for one in found
         )
-        # A token with white space is no word.
+        # A token that contains whitespace is not a word.
         encoded = ((token.encode() for token in one) for one in kept)
         rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
         return b"".join(row + b"\n" for row in rows), -1
@@ -71,7 +71,7 @@ def _refused(path: str) -> Iterator[None]:
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
-    """Return the first words and their rows; if rows are whitened, word pieces follow."""
+    """Return the first words and their rows, followed by word pieces if rows are whitened."""
     words = vectors.words[:limit]
     if pooling.axes is None:
         return words, pooling.rows(vectors.vectors)[:limit], None
@@ -92,13 +92,14 @@ class SentenceTable:
     Parameters
     ----------
     vectors : Vectors
-        Without counts the weights follow from the order of the words. Text is split by their rule.
+        Word vectors. Without counts, they are assumed to be sorted by word frequency. Text is split
+        by their tokenizer.
     options : EncodeOptions
 
     Attributes
     ----------
     rows : ndarray of float32, shape (n, k)
-        The rows of the words of the vocabulary.
+        The pooled rows of the vocabulary words.
     """
 
     def __init__(self, vectors: Vectors, options: EncodeOptions) -> None:
@@ -136,7 +137,7 @@ class SentenceTable:
         yield from ordered_map(self._pooled, batches, threads)
 
     def scaled(self, rows: F32) -> F32:
-        """Scale sentence vectors to unit length if the options or the folder say so."""
+        """Scale sentence vectors to unit length if the options or the folder require it."""
         return unit_vectors(rows) if self._is_unit else rows
 
     @property
@@ -154,7 +155,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return the IDs of words and pieces, and the rows of unseen words from their subwords."""
+        """Return the IDs of words and pieces, and rows for unseen words computed from subwords."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)
