@@ -5,7 +5,7 @@
 #include "classify/batch.h"
 #include "common/loss.h"
 
-/* An objective may keep pointers to these. */
+/* The problem that an objective is opened with. The objective may keep the pointers in it. */
 typedef struct {
     const dcme_linear *model;
     const dcme_instances *instances;

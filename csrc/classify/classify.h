@@ -21,7 +21,7 @@ typedef struct {
 /* Training instances: a document with several labels is one instance per label. */
 typedef struct {
     const int64_t *documents; /* (count) */
-    const int32_t *labels;    /* (count), or the labels of all label sets */
+    const int32_t *labels;    /* (count), or as many as all label sets contain */
     int64_t count;
     const real *weights; /* (count) positive weight of each instance; NULL: all 1 */
     const int64_t *sets; /* (count + 1) instance i has the labels from sets[i] to sets[i + 1],

@@ -30,7 +30,7 @@ int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t
         cells[poor].threshold = threshold_of(share[poor]);
         cells[poor].other = rich;
         share[rich] -= 1 - share[poor];
-        if (share[rich] < 1) { /* move it from the large to the small cells */
+        if (share[rich] < 1) { /* the cell is small now: move it */
             large++;
             order[small++] = rich;
         }

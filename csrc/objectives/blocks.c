@@ -16,8 +16,8 @@
  */
 #include "objectives/blocks.h"
 
-/* Number of samples that are scored between prefetches of as many rows for the next block; a
- * multiple of the rows in a tile. */
+/* After this many samples were scored, the same number of rows is prefetched for the next block. A
+ * multiple of the number of rows in a tile. */
 enum { AT_ONCE = 12 };
 
 /* Without this, GCC would unroll the loop first and then vectorize it with a stride of 16 numbers.
@@ -51,7 +51,7 @@ static void next_random(dcme_blocks *me, int64_t k) {
     __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
 }
 
-/* Return sample k of the block after the last one drawn. */
+/* Select sample k of the next block by its random number. */
 static void next_word(const dcme_blocks *me, int64_t k) {
     const dcme_noise *noise = me->noise;
     int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);

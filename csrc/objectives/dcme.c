@@ -41,7 +41,7 @@ static void update_offline(dcme_paper *me, int64_t z) {
     dcme_cluster_sums_clear(sums, clusters->model);
 }
 
-/* Apply (17b) to the top items, and move u_z with them, now or deferred. */
+/* Apply (17b) to the top items, and move u_z with them, either at once or deferred. */
 static void move_tops(dcme_paper *me, int64_t z, int32_t target, real rate, const real *h) {
     const dcme_clusters *clusters = me->clusters;
     const dcme_center *cluster = &clusters->clusters[z];

@@ -1,7 +1,8 @@
 /* See draws.h. */
 #include "objectives/draws.h"
 
-/* For objectives with their own training step: the target's row has been prefetched. */
+/* Draw nothing, for objectives with their own training step; only prefetch the row of the
+ * target. */
 static void draw_nothing(dcme_draws *d, int32_t target) { dcme_draws_fetch(d, target); }
 
 void dcme_draws_open(dcme_draws *d, dcme_arena *arena, const dcme_model *model,

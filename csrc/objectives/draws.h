@@ -24,8 +24,8 @@ static inline uint32_t dcme_label_of(uint32_t code) { return code & 1; }
 typedef struct {
     int64_t longest; /* number of nodes on the longest path */
     int64_t *begin;  /* (items + 1) */
-    uint32_t *codes; /* from the root: a node, plus 1 if the path continues with its more probable
-                        child */
+    uint32_t *codes; /* for each node from the root, its code, whose label is 1 if the path takes
+                        the more probable child */
 } dcme_tree;
 
 /* Defined in hierarchical_softmax.c: build the tree of at most 2^31 - 1 words from their descending

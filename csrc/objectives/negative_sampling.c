@@ -10,11 +10,11 @@
  * v_j . h + prior_j (see noise.h), and the partition function is assumed to be 1. With v_j . h
  * alone, the partition function starts at N, and NCE would spend an epoch learning it.
  *
- * The loop is bound by memory latency. A pool avoids most of it: it holds the last POOL words drawn
- * from q; each target adds one word and takes its k samples at random from the pool. So every
- * sample of a target still has the distribution q, and all rows but two are already in the cache.
- * A sample is reused a few targets later, with other samples. For negative sampling no loss of
- * quality was measured, unlike for samples shared by a block of targets. For NCE, reuse costs at
+ * The loop is bound by memory latency. A pool avoids most of this latency: it holds the last POOL
+ * words drawn from q; each target adds one word and takes its k samples at random from the pool. So
+ * every sample of a target still has the distribution q, and all rows but two are already in the
+ * cache. A sample is reused a few targets later, with other samples. For negative sampling no loss
+ * of quality was measured, unlike for samples shared by a block of targets. For NCE, reuse costs at
  * least 0.04 nats of likelihood, so all k samples are drawn for each target.
  */
 #include "objectives/draws.h"

@@ -1,4 +1,4 @@
-/* Each thread's own copies of the output rows of the most frequent words.
+/* Copies of the output rows of the most frequent words, one set per thread.
  *
  * All threads update these words continually. With shared rows, each thread would wait for cache
  * lines that another has just written; on CPUs that do not share a cache, two threads were no

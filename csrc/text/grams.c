@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 typedef struct {
-    int64_t begin, end; /* in the joined words */
+    int64_t begin, end; /* offsets in the joined words */
 } span;
 
-/* The words of one text, joined by single spaces, so that an n-gram is a range of bytes. */
+/* The words of one text. They are joined by single spaces, so that each n-gram is a range of
+ * bytes. */
 typedef struct {
     char *joined;
     span *words;

@@ -19,7 +19,7 @@ typedef struct {
 
 struct dcme_pairs {
     slot *slots;
-    int64_t capacity, most; /* a power of two; its maximum */
+    int64_t capacity, most; /* number of slots, a power of two; its maximum */
     int64_t used;
     int32_t bits; /* number of low bits in which all hashes equal `wanted` */
     uint64_t wanted;

@@ -10,9 +10,9 @@
 #include "common/token.h"
 #include "dcme.h"
 
-/* In a map of IDs: the word has no ID. */
+/* The value in a map of IDs for a word that has no ID. */
 #define DCME_NONE UINT32_MAX
-/* IDs have 31 bits. */
+/* The maximum number of words, because IDs have 31 bits. */
 #define DCME_TYPES_MAX INT64_C(0x7fffffff)
 
 /* Distinct words with their counts; a word's ID is its position in the order of first appearance.

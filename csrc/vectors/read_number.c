@@ -77,7 +77,7 @@ static float round_exactly(const decimal *number, double guess) {
     float value = (float)guess;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    for (bits -= bits > 0; bits < 0x7F800000u; bits++) { /* infinite */
+    for (bits -= bits > 0; bits < 0x7F800000u; bits++) { /* stop at infinity */
         int order = compare_with_middle(digits, bits);
         if (order < 0 || (order == 0 && bits % 2 == 0))
             break;

@@ -89,9 +89,9 @@ void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows);
 bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, int64_t row, dcme_fault_kind kind,
                     const char *word, int64_t size);
 
-/* Record a fault of a row; return the fault of one word (or DCME_NO_FAULT); check the words in a
- * list; find words that occur twice. Empty words are not compared. `seed` is used as in a
- * vocabulary. */
+/* Four functions: record a fault of a row; return the fault of one word, or DCME_NO_FAULT; record
+ * the faults of all words in a list; record the words that occur twice. Empty words are not
+ * compared. `seed` is used as in a vocabulary. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
 dcme_fault_kind dcme_check_word(const char *word, int64_t size);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);

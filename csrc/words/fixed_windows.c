@@ -32,7 +32,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
     int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
-    int64_t ahead = trainer->options.block > 1 ? 0 : DCME_AHEAD; /* or the rows of this block */
+    int64_t ahead = trainer->options.block > 1 ? 0 : DCME_AHEAD; /* 0: this block */
     real totals[DCME_BLOCK_MAX];
 
     dcme_sliding_reset(&worker->contexts);
@@ -43,7 +43,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
-            dcme_draw_ahead(worker, i + ahead); /* one at a time: more would wait for memory */
+            dcme_draw_ahead(worker, i + ahead); /* one at a time: more would stall */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         dcme_sliding_finish(&worker->contexts);

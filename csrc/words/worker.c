@@ -1,7 +1,7 @@
 /* The memory, the shard and the random-number streams of each engine thread. */
 #include "words/internal.h"
 
-/* A shard shorter than twice DCME_SHARD_MAX can hold any sentence; see shards.c. */
+/* Each sentence is part of one shard, which is shorter than 2 * DCME_SHARD_MAX; see shards.c. */
 enum { CAPACITY = DCME_BATCH_WORDS + 2 * DCME_SHARD_MAX };
 
 static void open_batch(dcme_sentence_batch *batch, dcme_arena *arena) {
@@ -10,7 +10,7 @@ static void open_batch(dcme_sentence_batch *batch, dcme_arena *arena) {
     DCME_TAKE_UNSET(arena, batch->end, CAPACITY);
 }
 
-/* What an objective stores in each thread. */
+/* Open the memory that the objective needs in each thread. */
 static void open_objective(dcme_worker *worker, dcme_arena *arena) {
     dcme_trainer *trainer = worker->trainer;
     const dcme_train_options *options = &trainer->options;
