@@ -34,7 +34,7 @@ def main() -> None:
     found = [f"{page.relative_to(ROOT)}: {one}" for page in pages for one in faults(page)]
     linked = {path for page in pages for _, path, _ in links(page, prose_of(page))}
     unlinked = [page for page in pages if DOCS in page.parents and page.resolve() not in linked]
-    found += [f"{page.relative_to(ROOT)}: no page has a link to it" for page in unlinked]
+    found += [f"{page.relative_to(ROOT)}: no page links to it; add a link" for page in unlinked]
     if found:
         sys.exit("\n".join([*found, f"error: {len(found)} faults in pages"]))
 
@@ -43,23 +43,23 @@ def faults(page: Path) -> Iterator[str]:
     """Yield the faults of a page."""
     text, prose = page.read_text(encoding="utf-8"), prose_of(page)
     for found in [*DIRECTIVE.finditer(text), *ROLE.finditer(prose)]:
-        yield f"{found[0]}: is no Markdown of GitHub"
+        yield f"{found[0]}: GitHub shows this as text; use plain Markdown"
     for line in prose.splitlines():
         if line.count("$") % 2:
-            yield f"{line}: a formula spans lines, which GitHub does not show"
+            yield f"{line}: GitHub does not show a formula that spans lines; put it on one line"
     for target, path, anchor in links(page, prose):
         if not path.exists():
-            yield f"{target}: there is no such file"
+            yield f"{target}: there is no such file; correct the link"
         elif anchor and anchor not in anchors(path.read_text(encoding="utf-8")):
-            yield f"{target}: there is no such heading"
+            yield f"{target}: there is no such heading; correct the link"
     is_guide = page.parent == DOCS / "guides"
     if is_guide and (words := len(text.split())) > MOST:
-        yield f"has {words} words; at most {MOST}"
+        yield f"has {words} words; shorten it to {MOST}"
     if page.parent == DOCS / "decisions":
         if (words := len(RESULTS.sub("", text).split())) > MOST_OF_RECORD:
-            yield f"has {words} words; at most {MOST_OF_RECORD}"
+            yield f"has {words} words; shorten it to {MOST_OF_RECORD}"
         if (tables := len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE))) > 1:
-            yield f"has {tables} tables; at most 1"
+            yield f"has {tables} tables; keep one"
     if is_guide or page.parent == DOCS / "start" or page == ROOT / "README.md":
         yield from (f"{len(one.split())} words: {one}" for one in sentences(prose)
                     if len(one.split()) > LONGEST)  # fmt: skip

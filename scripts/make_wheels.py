@@ -98,7 +98,7 @@ def version_of(python: str) -> str:
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        sys.exit(f"error: --python {python}: does not run")
+        sys.exit(f"error: --python {python}: this interpreter does not run; give another one")
     return done.stdout.strip()
 
 
@@ -232,7 +232,7 @@ def macos_of(module: bytes) -> str:
 def faults(wheel: Path) -> Iterator[str]:
     """Yield the faults of a wheel."""
     if wheel.stat().st_size > LIMIT:
-        yield f"{wheel.stat().st_size} bytes, more than {LIMIT}"
+        yield f"has {wheel.stat().st_size} bytes; the limit is {LIMIT}"
     with zipfile.ZipFile(wheel) as archive:
         yield from (f"{name} is a source" for name in archive.namelist() if name.endswith(SOURCES))
     here = {tempfile.gettempdir(), str(Path.home()), str(Path.cwd())} - {"/"}
@@ -247,7 +247,7 @@ def faults(wheel: Path) -> Iterator[str]:
     expected = {"macosx": "macOS 11.0", "win": "UCRT, kernel32.dll, python3.dll"}
     platform = wheel.stem.rpartition("-")[2]
     if oldest not in (expected.get(platform.split("_")[0]), *platform.split(".")):
-        yield f"needs {oldest}"
+        yield f"requires {oldest}, which does not match its tag"
     if "-abi3-" in wheel.name:
         audit = [sys.executable, "-m", "abi3audit", "--strict", "--summary", str(wheel)]
         done = subprocess.run(audit, capture_output=True, text=True)

@@ -115,7 +115,7 @@ class Run:
             if found.get(name) != data:
                 return f"{name} differs from the uninterrupted run"
         left = [path.name for path in self.folder.rglob(".*.part")]
-        return f"{left} were left" if left else None
+        return f"the run left {left} behind" if left else None
 
 
 def content_of(path: Path) -> bytes:
@@ -301,13 +301,13 @@ def after_fault(run: Run, code: int) -> str | None:
     if code not in (0, 1, 2) or "a bug" in said:
         return f"exit code {code}: {said!r}"
     if code and (not said.startswith("error: ") or said.count("\n") != 1):
-        return f"it says {said!r}"
+        return f"the message is {said!r}"
     if left := list(run.folder.rglob(".*.part")):
-        return f"it leaves {left}"
+        return f"the run leaves {left} behind"
     if problem := run.problem():
         return problem
     if code and end(start(run, "1")) != 0:
-        return f"it could not go on: {(run.folder / 'err').read_text()!r}"
+        return f"the run could not be resumed: {(run.folder / 'err').read_text()!r}"
     return run.unfinished()
 
 

@@ -55,13 +55,13 @@ def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str,
     """
     lines = [line for line in lines or read() if line["suite"] == suite]
     if not lines:
-        raise ValueError(f"{RESULTS.name}: has no suite {suite}")
+        raise ValueError(f"{RESULTS.name}: contains no suite named {suite}; run it with --record")
     metrics = list(dict.fromkeys(line["metric"] for line in lines))
     rows: dict[str, dict[str, str]] = {}
     for line in lines:
         row = rows.setdefault(line["setting"], {})
         if line["metric"] in row:
-            raise ValueError(f"{suite}: two cells of {line['setting']} are {line['metric']}")
+            raise ValueError(f"{suite}: {line['setting']} has {line['metric']} twice; remove one")
         row[line["metric"]] = _shown(line)
     return {
         "columns": ["setting", *metrics],

@@ -26,9 +26,9 @@ def tables(monkeypatch):
         ("[a](page.md#none)", "page.md#none: there is no such heading"),
         ("[a](#none)", "#none: there is no such heading"),
         ('<img src="none.svg">', "none.svg: there is no such file"),
-        ("```{toctree}\nb\n```", "```{toctree}: is no Markdown of GitHub"),
-        ("see {ref}`this`", "is no Markdown of GitHub"),
-        ("of $a =\nb$ and `$c`", "a formula spans lines"),
+        ("```{toctree}\nb\n```", "```{toctree}: GitHub shows this as text"),
+        ("see {ref}`this`", "GitHub shows this as text"),
+        ("of $a =\nb$ and `$c`", "does not show a formula that spans lines"),
         ("# A\n# A\n# A\n\n[a](#a) [b](#a-2)", None),
         ("# Two words: `a.b`\n\n[a](#two-words-ab) [b](https://x.org/y#z)", None),
         ("`[a](none.md)`\n\n```text\n[a](none.md) {ref}`b`\n```\n\n    [a](none.md)\n", None),
@@ -59,5 +59,5 @@ def test_two_cells_of_one_name_are_an_error(tables):
     assert table["rows"] == [["a", "12.3 ± 0.5 s"], ["b", "12.345 s"]]
     shown = tables["markdown_table"](table, "b -> B | setting -> of; time -> t")
     assert shown == "| of | t |\n| --- | --- |\n| B | 12.345 s |\n"
-    with pytest.raises(ValueError, match="s: two cells of a are time"):
+    with pytest.raises(ValueError, match="s: a has time twice"):
         tables["table_of"]("s", [line, line])
