@@ -78,14 +78,14 @@ class ColumnOptions(Checked):
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column of labels: text, numbers or lists",
+        "column with the labels: text, numbers or lists",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
     )
     sample_weight_column: str | None = option(
         None,
-        "column of document weights, numbers from 0",
+        "column with the document weights: numbers of at least 0",
         metavar="NAME",
         needs=("text_column",),
         strict=True,

@@ -205,7 +205,7 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "labels for coloring, one line per row, with columns separated by tabs",
+    "file of labels for coloring: one line per row, columns separated by tabs",
     path=READS,
 )
 @flag(

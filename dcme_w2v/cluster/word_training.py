@@ -105,7 +105,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal interrupted, which is repeated."""
+        """Index of the round that a signal interrupted and that is then repeated, or None."""
         return self._stopped
 
     def progress(self) -> Progress:

@@ -123,9 +123,8 @@ class Plan:
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
-        loss = (
-            progress.loss if math.isfinite(progress.loss) else None
-        )  # not finite if no word was sampled
+        # The loss is not finite if no word was sampled.
+        loss = progress.loss if math.isfinite(progress.loss) else None
         learned = [np.stack([training.input[b], training.output[b]]) for b in self.blocks]
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 

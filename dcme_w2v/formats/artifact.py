@@ -351,9 +351,9 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
         raise _of_another_kind(path, record["kind"], kinds)
     if record.get("version") != version:
         raise FormatError(
-            f"{path}: has version {shown(record.get('version'))} (by "
-            f"{shown(record.get('program'))}), this program reads version {version}; fit the model "
-            "again"
+            f"{path}: has format version {shown(record.get('version'))} (by "
+            f"{shown(record.get('program'))}), but this program reads version {version}; fit "
+            "the model again"
         )
     rest = {key: value for key, value in record.items() if key not in _OWN_KEYS}
     return Model(Path(path), rest, arrays)

@@ -111,7 +111,7 @@ def _files_of_dataset(folder: str) -> list[str]:
     if (about := Path(folder, "dataset_dict.json")).is_file():
         splits = read_json(about, "write the folder again").get("splits")
         listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
-        raise CorpusError(f"{folder}: has several splits; give one of {listed:.200}")
+        raise CorpusError(f"{folder}: is a dataset with several splits; give one of {listed:.200}")
     if not (about := Path(folder, "state.json")).is_file():
         return []
     files = read_json(about, "write the folder again").get("_data_files")
@@ -156,7 +156,7 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
 
 
 def _kind_of_other(path: str, tables: bool) -> str | None:
-    """Return a noun for a file that cannot be read as text; None if it can."""
+    """Return a noun for the kind of a file that cannot be read as text; None for text."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:

@@ -31,7 +31,7 @@ class PhraseOptions(Checked):
     )
     scorer: str = option(
         "default",
-        "word2phrase's score, or normalized pointwise mutual information",
+        "score of word2phrase (default), or normalized pointwise mutual information (npmi)",
         choices=("default", "npmi"),
         unless=("read_table",),
     )
@@ -44,7 +44,7 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        "words that may occur within a phrase, such as of: english, or a file",
+        'words such as "of" that may occur within a phrase: an English list, or a file',
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),

@@ -147,7 +147,7 @@ class PhraseTable:
             try:
                 turn, phrase = _parsed(line)
                 if not len(passes) <= turn <= len(passes) + 1 or turn < 1:
-                    raise ValueError(f"pass {turn} after pass {len(passes)}")
+                    raise ValueError(f"pass {turn} follows pass {len(passes)}")
             except ValueError as error:
                 raise FormatError(
                     f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file that "

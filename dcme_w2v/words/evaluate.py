@@ -309,7 +309,7 @@ def _numbered_questions(
         raise FormatError(f"{path}: contains no questions; give lines of four words")
     if not covered.any():
         raise FormatError(
-            f"{path}: none of {len(questions)} questions has its four words among the first"
+            f"{path}: none of {len(questions)} questions has all four words among the first"
             f" {known:,}; check case and language{', or raise --limit' * (known == limit)}"
         )
     return numbers, covered

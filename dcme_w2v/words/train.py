@@ -597,7 +597,7 @@ def result_of(
 ) -> Vectors:
     """Return the trained word vectors with all of their tables.
 
-    Sums are made in the memory of the input table, whose training then ends, unless told otherwise.
+    With `in_place`, sums overwrite the input table, which then cannot be trained further.
     """
     assert job.output_vectors is not None
     if training.subwords is not None:

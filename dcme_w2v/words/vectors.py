@@ -454,7 +454,7 @@ class Vectors(WordTables, metaclass=_Habits):
         Raises
         ------
         KeyError
-            A word is not in the vocabulary; before the first answer.
+            A word is not in the vocabulary; raised before the first answer.
 
         Examples
         --------
@@ -477,7 +477,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.doesnt_match(self, words)
 
     def _inverse(self, limit: int | None = None) -> F32:
-        """Return 1 / length of the first vectors, 0 for zeros; shape (n,)."""
+        """Return 1 / length of the first `limit` vectors (0 for a vector of zeros), shape (n,)."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
@@ -492,7 +492,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
     Raises
     ------
     FormatError
-        A number is NaN or infinite, or a file that is mapped was cut.
+        A number is NaN or infinite, or a memory-mapped file was truncated.
     """
     loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
     arrays = list(loaded.arrays().values())
@@ -531,8 +531,8 @@ def counts_by_order(words: int) -> F64:
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
     """Return vectors, loading them from a path if necessary, and the tokenization rule for text.
 
-    By default the rule of their text; or, with a warning, ``words`` if text that was prepared so
-    has left its traces in the vocabulary.
+    By default, the rule is that of the training text. If the vocabulary looks as if the rule
+    ``words`` had prepared the text, that rule is used with a warning.
     """
     v, tokenizer = load_if_path(vectors), Tokenizer.of(tokenize)
     manifest = v.manifest or {}

@@ -73,7 +73,9 @@ def test_only_a_file_of_its_kind_is_replaced(path):
         with pytest.raises(UsageError, match="a model cannot be written to a pipe or compressed"):
             save_model(target, "thing", 1, ARRAYS, {})
     save_model("empty", "thing", 2, ARRAYS, {})
-    with pytest.raises(FormatError, match=r"has version 2 .*, this program reads version 1"):
+    with pytest.raises(
+        FormatError, match=r"has format version 2 .*, but this program reads version 1"
+    ):
         load_model("empty", "thing", 1)
     with pytest.raises(FormatError, match="is a model of kind 'thing'; give one of other"):
         load_model("m", "other", 1)

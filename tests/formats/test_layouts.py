@@ -224,7 +224,7 @@ def test_one_split_of_a_folder_of_datasets_is_named(cli):
         dataset(f"d/{split}", [0, 1] * 6, ["tea", "sea"], True)
     Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
-    assert "d: has several splits; give one of d/train, d/test" in said
+    assert "d: is a dataset with several splits; give one of d/train, d/test" in said
     cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
 
 

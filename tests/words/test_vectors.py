@@ -182,7 +182,7 @@ def test_gensim_gets_words_vectors_and_counts():
         ((["a"], [[1], [2]]), "1 words, 2 vectors"),
         ((["a"], [[1]], [1, 2]), "2 counts"),
         ((["a", "b", "a"], [[1], [2], [3]]), "'a' occurs twice, at 0 and 2"),
-        (([1, 2], [[1], [2]]), "the words must be str"),
+        (([1, 2], [[1], [2]]), "words: must be strings"),
     ],
 )
 def test_inconsistent_arguments_are_errors(arguments, message):

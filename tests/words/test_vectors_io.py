@@ -129,7 +129,7 @@ def test_safetensors_have_all_that_vectors_have():
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
         ({}, {"manifest": []}, "manifest: is not a JSON object"),
         ({}, {"kind": "scdv"}, "is a model of kind 'scdv'; give one of vectors"),
-        ({}, {"version": 2}, "has version 2"),
+        ({}, {"version": 2}, "has format version 2"),
     ],
 )
 def test_wrong_contents_of_safetensors(arrays, entries, said):

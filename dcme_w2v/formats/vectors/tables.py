@@ -115,7 +115,7 @@ class WordTables(Immutable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray pickles memory maps as arrays; values computed on first use are left out
+        # np.asarray pickles memory maps as plain arrays; cached values are left out
         state = {name: getattr(self, name) for name in PARTS}
         return {**state, "vectors": np.asarray(self.vectors)}
 
@@ -138,7 +138,7 @@ def _distinct(words: Iterable[str]) -> Words:
     try:
         return Words.from_words(seen)
     except TypeError:
-        raise UsageError("the words must be str") from None
+        raise UsageError("words: must be strings; give a list of str") from None
 
 
 def _whole_counts(counts: ArrayLike) -> I64:
