@@ -180,7 +180,7 @@ for name in ("v.safetensors", "v.bin"):
         try:
             use("the")
         except dw.errors.FormatError as error:
-            assert f"{name}: was truncated" in str(error), error
+            assert f"{name}: the file was truncated" in str(error), error
         else:
             raise AssertionError(name)
 """
