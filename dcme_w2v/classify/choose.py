@@ -318,7 +318,8 @@ def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
     """Return the first candidate that no other one clearly beats (Breiman et al. 1984).
 
-    If `clearly` is negative, another candidate is returned unless it is clearly worse.
+    If `clearly` is negative, another candidate is returned unless it is clearly worse than the
+    first.
 
     Parameters
     ----------
@@ -647,12 +648,12 @@ def choose(
 ) -> Choice | None:
     """Choose settings on held-out documents, by default or (with `seconds`) for --tune.
 
-    With 0 seconds, the first candidate is chosen without a comparison.
+    If `seconds` is 0, the first candidate is chosen without a comparison.
 
     Returns
     -------
     Choice or None
-        None if the options leave no choice.
+        None if the options leave nothing to choose.
 
     Raises
     ------

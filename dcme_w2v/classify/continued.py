@@ -42,7 +42,7 @@ MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "enc
 
 
 class GrownFeatures(TextFeatures):
-    """The features of a model, to which `fit_transform` adds those of new documents.
+    """A model's features, to which `fit_transform` adds the features of new documents.
 
     Parameters
     ----------

@@ -303,7 +303,7 @@ def read(
     docs : sequence of str
         Files, folders or ``-``; or files of vectors.
     labels : str or None
-        Labels of the rows of an .npz file.
+        File with the labels of the rows of an .npz file.
     text : TextFeatures or None
         Text features, whose columns are chosen from the documents that are not held out. None: the
         documents are vectors.
@@ -514,12 +514,13 @@ class Doubts:
 
 
 DOCUMENT_BYTES = 100  # minimum memory of a document besides its text
-MIN_DOUBTED = 20  # documents
+MIN_DOUBTED = 20  # with fewer documents, mistakes are not looked for
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-# Many documents at once share the n-grams of their words; long ones would take too much memory.
+# Large batches share the n-grams of repeated words; batches of long documents would take too much
+# memory.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
 _LOOK_BYTES = 4096  # number of bytes of each text that are checked for markup
-# Matches HTML tags only; <U> may be a ticker, and <joe@example.org> an address.
+# This matches HTML tags only, because <U> may be a stock ticker, and <joe@example.org> an address.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"

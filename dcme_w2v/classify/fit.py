@@ -305,7 +305,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 
 def _check_loss(task: Task) -> None:
-    """Raise an error if the loss on training documents is above that of a model of zeros."""
+    """Raise an error if the training loss is above that of a model with zero weights."""
     untrained, options = untrained_loss(task.options, task.classes), task.options
     if options.learner != "sgd" or not isinstance(task.scorer, Weights):
         return
@@ -360,7 +360,7 @@ class Task:
     classes : int
         Number of classes, at least 2.
     options : ClassifyOptions
-        Resolved.
+        Options with all defaults filled in.
     holdout : Labeled, optional
         Held-out documents, on which the model is measured after every epoch. With `patience`, the
         weights of the last epoch with the best accuracy (precision at 1 if there are several
@@ -653,7 +653,7 @@ def resource_estimate(
         The labels of each document.
     classes : int
     options : ClassifyOptions
-        Resolved.
+        Options with all defaults filled in.
 
     Returns
     -------

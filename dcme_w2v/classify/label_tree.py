@@ -41,15 +41,12 @@ if TYPE_CHECKING:
 LEAF = 64  # maximum number of labels in a node
 ROOT, BRANCH = 1024, 64  # maximum number of children of the root, and of inner nodes
 BEAM = 10  # number of nodes searched per level
-# Smaller weights are dropped. The margin is 4; on EURLEX57K 0.4 leaves twice as many weights, and
-# P@5 is 0.4 higher.
+# Smaller weights are dropped. The margin is 4; on EURLEX57K, a limit of 0.4 leaves twice as many
+# weights, and P@5 is 0.4 points higher.
 SMALLEST = 0.6
-DIMENSIONS, OF_A_LABEL = (
-    256,
-    32,
-)  # dimensions of the label centroids, and maximum number of documents in each
+DIMENSIONS, OF_A_LABEL = 256, 32  # dimensions of label centroids, and maximum documents in each
 ROUNDS = 20  # iterations of 2-means
-BLOCK = 1024  # number of labels whose centroids are projected at once
+BLOCK = 1024  # number of labels whose centroids are projected at a time
 
 LEVELS = 127  # levels of a logarithmic scale; a step is about 6 %
 

@@ -23,7 +23,7 @@ MAX_WORD = (
 
 
 class NGrams:
-    """Word n-grams of documents, whose IDs follow those of the words.
+    """Word n-grams of documents; their IDs follow the IDs of the words.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Subwords:
 
 
 def _product(texts: list[list[int]], starts: I64, ids: I32, columns: int) -> CompressedRows:
-    """Count the n-grams of texts by those of their words, without scipy if they are few."""
+    """Count the n-grams of texts from those of their words, without scipy if there are few."""
     shape = (len(texts), columns)
     words = np.fromiter(chain.from_iterable(texts), dtype=np.int64)
     ends = np.append(0, np.cumsum([len(text) for text in texts], dtype=np.int64))

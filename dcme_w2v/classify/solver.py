@@ -15,8 +15,8 @@ from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
 DENSE = 0.25  # minimum share of nonzero entries in dense rows
-# Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
-# more iterations.
+# Curvature of the loss of a class with a probability of 0.95 or 0.05. On twenty numeric data sets,
+# 0.25 takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss, as scores have single precision

@@ -340,7 +340,7 @@ class TextClassifier(ProtocolEstimator):
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
-    """Return the parameters with which a model was trained, as far as it records them."""
+    """Return the parameters with which a model was trained, if it records them."""
     known = TextClassifier._declared[1]
     found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
     for options in (model.options, model.text.options if model.text else None):

@@ -114,7 +114,7 @@ def train(
     remote : RemoteTraining, optional
         Trains on the workers of an executor, see `dcme_w2v.cluster.distribute`.
     dry_run : bool
-        Only read the documents.
+        Whether to stop after reading the documents.
 
     Returns
     -------

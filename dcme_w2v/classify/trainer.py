@@ -402,7 +402,7 @@ class ClassifierTrainer(Trainer):
     classes : int
         Number of classes.
     options : ClassifyOptions
-        Resolved.
+        Options with all defaults filled in.
     weights : Weights, optional
         Initial weights; zeros by default.
     sample_weight : ndarray of float32, shape (instances,), optional

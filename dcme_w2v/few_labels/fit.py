@@ -53,7 +53,7 @@ class TrainingRows:
     classes : int
         Number of classes.
     options : FusedOptions
-        Resolved.
+        Options with all defaults filled in.
     documents : ndarray of int64, shape (documents,), optional
         The document index of each row, ascending; a document with several labels has one row per
         label.

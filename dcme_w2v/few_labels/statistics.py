@@ -1,6 +1,6 @@
 """Computes the statistics (8) of unlabeled documents: sums of features, probabilities and products.
 
-The levels depend on the unlabeled documents through these sums only. Every number is rounded to a
+The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
 on the order of the documents or the number of threads.
 """

@@ -113,7 +113,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        self._columns = core.Columns(self._documents, self._by_label)  # transposes the rows, too
+        self._columns = core.Columns(self._documents, self._by_label)  # also transposes the rows
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
         self.xi, self.table = self.posterior[:, :latent], self.weights.table[:, :latent]
@@ -180,7 +180,7 @@ class Cost:
         posterior: F32 | None,
         latent: bool,
     ) -> float:
-        """Return the summed loss at these weights; fills `gradient` and `posterior`."""
+        """Return the summed loss at the given weights; fill in `gradient` and `posterior`."""
         return self.weights.linear.gradient(
             self._documents, instances, self._columns, gradient, self.threads, rows, posterior,
             latent,

@@ -184,7 +184,7 @@ def fit(
     ----------
     data : Observations
     options : LatentOptions
-        Resolved.
+        Options with all defaults filled in.
     reporter : Reporter, optional
         Takes each iteration.
 

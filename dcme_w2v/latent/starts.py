@@ -191,7 +191,7 @@ class Starts:
         Observations that all have labels, or all have none.
     latent : int
     options : LatentOptions
-        Resolved.
+        Options with all defaults filled in.
     reporter : Reporter
     """
 

@@ -135,7 +135,7 @@ def truncate_columns(matrix: Any, columns: int) -> Any:
 
 
 def fit_columns(matrix: Any, columns: int) -> Any:
-    """Return rows with exactly `columns` columns: drop further ones, add zeros for missing ones."""
+    """Return rows with exactly `columns` columns, dropping extra ones or adding empty ones."""
     matrix = truncate_columns(matrix, columns)
     return with_values(matrix, matrix.data, columns)
 

@@ -81,7 +81,7 @@ def fit_documents(
     output : str, optional
         File to which the model is written.
     dry_run : bool
-        Only read the documents.
+        Whether to stop after reading the documents.
 
     Returns
     -------

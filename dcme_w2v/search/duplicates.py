@@ -58,7 +58,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
 
 
 def _rarest(index: Index) -> csr_matrix:
-    """Mark each document's rarest words among those that other documents contain, too."""
+    """Mark each document's rarest words, ignoring words that no other document contains."""
     counts = ones(index.counts)
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
