@@ -155,7 +155,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
     };
     if (!c->objective || !model->kernels)
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
-                         "no such objective, or no kernels of that name here");
+                         "unknown objective, or kernels that this processor lacks");
     return open_parts(c, error);
 }
 

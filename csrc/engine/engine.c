@@ -100,7 +100,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
     if (e->diverged)
         return dcme_fail(error, DCME_DIVERGED, epoch,
-                         "the loss is not finite, or not between 0 and that of no training");
+                         "the loss is not finite or exceeds the loss without training");
     if (atomic_exchange(&e->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
     e->epoch = -1;
@@ -147,7 +147,7 @@ dcme_status dcme_engine_check_state(dcme_engine *e, dcme_error *error) {
         sound &= dcme_arena_is_sound(&t->arena);
     }
     if (!sound)
-        return dcme_fail(error, DCME_BAD_FORMAT, 0, "it names places that the data has not");
+        return dcme_fail(error, DCME_BAD_FORMAT, 0, "a saved position is outside the data");
     for (int32_t i = 0; i < e->thread_count; i++)
         publish(&e->threads[i]);
     return DCME_OK;

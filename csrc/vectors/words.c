@@ -101,7 +101,7 @@ dcme_status dcme_unpack_words(const uint8_t *shared, const char *rests, int64_t 
         rest = nul + 1;
     }
     if (rest != stop || end != length)
-        return dcme_fail(error, DCME_BAD_FORMAT, count, "the words are of another length");
+        return dcme_fail(error, DCME_BAD_FORMAT, count, "the lengths of the words do not add up");
     return DCME_OK;
 }
 

@@ -77,7 +77,8 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     dcme_arena *arena = &t->engine.arena;
     DCME_TRY(dcme_engine_open(&t->engine, error));
     if (!dcme_has_words_only(corpus))
-        return dcme_fail(error, DCME_BAD_ARGUMENT, corpus->items, "an id is none of the words'");
+        return dcme_fail(error, DCME_BAD_ARGUMENT, corpus->items,
+                         "a token ID is not in the vocabulary");
     if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0, "an n-gram has no row");
     if (t->options.sample > 0)
@@ -127,7 +128,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                             .kernels = dcme_kernels_choose(kernels)};
     if ((uint32_t)options->objective > DCME_HS || !t->model.kernels)
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
-                         "no such objective, or no kernels of that name here");
+                         "unknown objective, or kernels that this processor lacks");
     if (!has_blocks_of(options, corpus))
         return dcme_fail(error, DCME_BAD_ARGUMENT, options->block,
                          "blocks of this length, or this window or model, are not supported");
