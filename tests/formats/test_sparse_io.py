@@ -122,7 +122,7 @@ SVMLIGHT = [
     (f"1 {'9' * 5000}:1\n", "is not feature:value"),
     ("1 4294967296:1\n", "feature 4294967296 is out of range"),
     ("1 1:1\x00\n", r"'1:1\\x00' is not feature:value"),
-    ("1 1:3e38 1:3e38\n", "row 0, column 1: is not a finite number"),
+    ("1 1:3e38 1:3e38\n", "row 0, column 1: is not a finite float32 number"),
 ]
 
 
@@ -188,8 +188,8 @@ BROKEN = [
     (broken(indices=[0, 2, 1, 4]), STRUCTURE),
     (broken(indices=[0.5, 1.0, 1.0, 3.0]), STRUCTURE),
     (broken(data=[1.0, 2.0]), STRUCTURE),
-    (broken(data=[1, np.nan, 3, 4]), "row 0, column 2: is not a finite number"),
-    (broken(data=[1, 2, 3, 1e39]), "row 2, column 3: is not a finite number"),
+    (broken(data=[1, np.nan, 3, 4]), "row 0, column 2: is not a finite float32 number"),
+    (broken(data=[1, 2, 3, 1e39]), "row 2, column 3: is not a finite float32 number"),
     (broken(data=[1j, 2, 3, 4]), "complex128"),
     (broken(data=np.array([1, 2, "x", None], dtype=object)), "entries of type object"),
     (broken(sparse.csc_matrix, indices=[0, 2, 9, 2]), STRUCTURE),
