@@ -65,6 +65,7 @@ LINES = [
     "classify train d.txt --output om --holdout d2.txt --log-json ol --epochs 1 --quiet",
     "classify train d.txt --output om --resume kc --checkpoint okc --checkpoint-every 1 "
     "--epochs 1 --threads 1 --quiet",
+    "classify train d.txt --output om --init k --epochs 1 --quiet",
     "classify train d.txt --output om --cluster local:0 --shards 2 --epochs 1 --quiet",
     "classify train r.npz --output om --labels l.txt --epochs 1 --quiet",
     "fuse fit d.txt --unlabeled d2.txt --output om --log-json ol --preset paper --quiet",

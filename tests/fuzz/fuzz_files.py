@@ -18,6 +18,7 @@ import struct
 import sys
 import tempfile
 import traceback
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from scipy import sparse
 
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DcmeError
+from dcme_w2v.errors import DcmeError, DcmeWarning
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import peak_memory
 from dcme_w2v.text.encode import encode
@@ -43,7 +44,7 @@ TABLES = ("parquet", "feather", "arrows") if find_spec("pyarrow") else ()
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 
 
-def read_sparse_rows(path):
+def read_vectors(path):
     """Load vectors, and verify that `check` agrees on whether they can be loaded."""
     report = check(path)
     try:
@@ -57,13 +58,14 @@ def read_sparse_rows(path):
 def read_text(path):
     """Count and number words."""
     options = VocabularyOptions(min_count=1, encoding_errors="replace")
-    with encode([path], options, _block_bytes=64):
-        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DcmeWarning)
+        encode([path], options, _block_bytes=64).close()
 
 
 # A file of `write_files` or `write_more`, and what reads it: a function, or a command line.
 READERS = {
-    **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_sparse_rows),
+    **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_vectors),
     "i.bin": "neighbors i.bin aa unseen",
     "voc": "vocab --merge voc --output o",
     "tab": "phrases c.txt --output o --read-table tab",

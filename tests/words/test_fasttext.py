@@ -108,7 +108,7 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
     write_model(path)
     vectors = Vectors.load(path)
     texts = [b"the theory", f"{NEW} the".encode(), "naïve 日本 semitheory".encode()] * 3
-    options = ScdvOptions(**PAPER, features=features, clusters=2, iterations=3)
+    options = ScdvOptions(**PAPER, representation=features, clusters=2, iterations=3)
     model = fit_documents(texts, vectors, options, threads=1)
     row = list(model.words).index(NEW)
     own = vectors[NEW] / np.linalg.norm(vectors[NEW])
