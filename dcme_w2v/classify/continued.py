@@ -37,7 +37,7 @@ from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
 ANY = 2**31 - 2  # more features than documents have
-OF_RUN = ("threads", "seed", "patience")  # options of a run, which do not affect the model
+OF_RUN = ("threads", "seed", "patience")  # run options that do not affect the model
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 

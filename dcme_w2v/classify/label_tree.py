@@ -172,7 +172,7 @@ def centroids(
     classes: int,
     random: np.random.Generator,
 ) -> F32:
-    """Return a unit vector per label: the random projection of the sum of some of its documents."""
+    """Return a unit vector per label: a random projection of a sum of sampled documents."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))

@@ -237,7 +237,7 @@ class ClassifyOptions(Checked):
     )
     dcme_update: str = option(
         "robust",
-        "update rule for dcme: a more robust bound, or Algorithm 1 of the DCME paper",
+        "update rule for dcme: Algorithm 1 of the DCME paper, or a more robust variant",
         choices=("robust", "paper"),
         **_OF_DCME,
     )

@@ -427,7 +427,9 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # several threads would add in varying order
+            options = replace(
+                options, threads=1
+            )  # several threads would sum gradients in a varying order
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -451,14 +453,16 @@ class ClassifierTrainer(Trainer):
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
-        self._weight = 1.0  # mean weight of the visits
+        self._weight = 1.0  # mean weight of the documents that an epoch visits
         self._untrained = untrained_loss(options, classes)
         if sample_weight is not None and is_dual:
             self._weight = float(sample_weight.mean(dtype=np.float64))
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # an instance repeated in a batch makes a longer step
+            if len(rows) > len(
+                documents
+            ):  # an instance that occurs several times in a batch takes a larger step
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:

@@ -217,7 +217,7 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @flag("--method tsne|pca", "projection method", default="tsne")
 @flag(
     "--limit N",
-    "maximum number of rows or most frequent words to show per file",
+    "show at most this many rows per file (the most frequent words)",
     default=50_000,
     low=3,
 )

@@ -139,7 +139,7 @@ class Row(NamedTuple):
     text: bytes | None
     is_tokenized: bool
     kept: tuple[Any, ...] = ()
-    is_indicator: bool | None = None  # whether each label has a column of 0 and 1
+    is_indicator: bool | None = None  # whether each label has its own 0/1 column
 
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,

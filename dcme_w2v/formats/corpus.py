@@ -379,7 +379,7 @@ class Sentences:
             offset += len(text)
 
     def lines(self) -> Iterator[Text]:
-        """Yield each sentence as a line without a line feed; a text may have several lines."""
+        """Yield one sentence per line, without its line feed; one text may yield several lines."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):

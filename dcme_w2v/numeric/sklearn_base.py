@@ -75,7 +75,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Suggest a pipeline if rows are texts; hide warnings about infinity, which is an error."""
+    """Suggest a pipeline if rows are texts; hide warnings, since infinity is an error anyway."""
     try:
         with np.errstate(over="ignore"):
             yield

@@ -1,4 +1,4 @@
-"""Project rows to a plane, by t-SNE or their first two principal components."""
+"""Project rows onto a plane with t-SNE or the first two principal components."""
 
 import contextlib
 import warnings

@@ -26,7 +26,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # length of an n-gram in characters; a word is enclosed in < and >
-GRAMS = 1 << 20  # number of hash values of n-grams
+GRAMS = 1 << 20  # number of hash buckets for n-grams
 CANDIDATES = 1000  # number of best documents by words that n-grams and vectors rerank
 SIMILAR = 0.3  # minimum cosine of a word that replaces a query word that no document contains
 ALIKE = 20  # maximum number of words that replace a query word

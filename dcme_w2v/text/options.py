@@ -44,7 +44,7 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        'words such as "of" that may occur within a phrase: an English list, or a file',
+        'words such as "of" allowed within a phrase: an English list, or a file',
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),

@@ -225,7 +225,7 @@ class Checkpointer:
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
-        """Add to an error's message where the last checkpoint is."""
+        """Append the location of the last checkpoint to an error's message."""
         if self.latest is None:
             said = "no checkpoint was written"
         elif isinstance(error, DivergedError):
