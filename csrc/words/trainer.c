@@ -78,7 +78,7 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     DCME_TRY(dcme_engine_open(&t->engine, error));
     if (!dcme_has_words_only(corpus))
         return dcme_fail(error, DCME_BAD_ARGUMENT, corpus->items,
-                         "a token ID is not in the vocabulary");
+                         "a token ID has no word in the vocabulary");
     if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0, "an n-gram has no row");
     if (t->options.sample > 0)

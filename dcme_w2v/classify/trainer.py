@@ -427,9 +427,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(
-                options, threads=1
-            )  # several threads would sum gradients in a varying order
+            options = replace(options, threads=1)  # the order of sums varies with several
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -460,9 +458,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(
-                documents
-            ):  # an instance that occurs several times in a batch takes a larger step
+            if len(rows) > len(documents):  # a repeated instance takes a longer step in its batch
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:

@@ -242,14 +242,7 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
 )
 @arguments("<model [label]")
 @flag("--text TEXT", "show which features of this text favor the best label over the second best")
-@flag(
-    "-k N",
-    "number of features to show",
-    name="count",
-    default=20,
-    show_default=False,
-    low=1,
-)
+@flag("-k N", "number of features to show", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
     """Print the highest-weighted features of a class, or those that decide a text's label.

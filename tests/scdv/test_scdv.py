@@ -156,7 +156,7 @@ def test_invalid_fits():
         ([b"x y", b"z"], {}, CorpusError, "none of the 3 tokens of the 2 documents has a vector"),
         ([b"w1"], {"min_df": 2}, CorpusError, "lower min_df"),
         ([b"w1 w2"], {}, UsageError, "clusters=5: there are only 2 words"),
-        ([b"w1", b"w1\0"], {}, CorpusError, "document 2 of 2 has a NUL"),
+        ([b"w1", b"w1\0"], {}, CorpusError, "document 2 of 2 contains a NUL"),
     ):
         with pytest.raises(error, match=message):
             fitted(texts, **options)

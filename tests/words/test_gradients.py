@@ -212,7 +212,7 @@ class Problem:
                     "class_clusters": 3, "exact_clusters": 1, "draws": 0, "center_interval": 1e9,
                     "clusters": 3, "top_items": 0, "beta": 1e-9, "dcme_update": 0, "solver": 0,
                     "batch": DOCUMENTS, "epochs": 1, "lr": rate, "min_lr": rate, "l2": 0.0,
-                    "threads": 1, "seed": 1}  # fmt: skip
+                    "dual": 0, "threads": 1, "seed": 1}  # fmt: skip
         return core.Learner({**defaults, **options}, self.documents, self.instances(sets),
                             self.counts, self.linear)  # fmt: skip
 
