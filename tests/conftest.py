@@ -56,6 +56,7 @@ SKIPS = {
     "could not import '(sentence_transformers|datasets)": "make test-sentence-transformers",
     "only root can": "run in the container of the wheels for musl",
     "no chromium": "not every system has a package of it",
+    "SCIPY_ARRAY_API is not set": "scikit-learn checks other array libraries only then",
 }
 if sys.platform != "linux":
     SKIPS["/proc|/dev/full|x86 Linux|ru_maxrss|compiler's driver|only Linux"] = "no Linux"

@@ -65,8 +65,8 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("EU X B-ORG\nrejects\n", "line 2: some tokens of its sentence have a tag"),
-        ("EU\nrejects X O\n", "line 2: some tokens"),
+        ("EU X B-ORG\nrejects\n", "line 2: only some tokens of its sentence have a tag"),
+        ("EU\nrejects X O\n", "line 2: only some tokens"),
         ("EU\tO\n\tO\n", "line 2 has no token"),
         ("EU O\n\u00a0 O\n", "line 2 has no token"),
         ("EU\0 O\n", "byte 2 of line 1 is NUL"),

@@ -19,7 +19,7 @@ found = {{name for name in found if name[0] != "_"}} - {{"Cython", "cython"}}  #
 print(*sorted(found | parts | others), file=sys.stderr)
 """
 NUMPY, COMMAND = {"numpy"}, {"click", "numpy"}
-SPARSE = {"click", "numpy", "scipy", "threadpoolctl"}
+SPARSE = {"charset_normalizer", "click", "numpy", "scipy", "threadpoolctl"}  # f2py has the first
 ALLOWED = [
     ("vocab text.txt --output words", COMMAND),
     ("phrases text.txt --output joined", COMMAND),

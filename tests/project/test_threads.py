@@ -325,7 +325,7 @@ def test_a_run_has_one_epoch_at_a_time():
     first.start()
     while not run.progress()["trained"]:
         pass
-    with pytest.raises(ValueError, match="under way"):
+    with pytest.raises(ValueError, match="is running an epoch"):
         run.epoch(0)
     run.stop()
     first.join()
