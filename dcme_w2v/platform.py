@@ -44,7 +44,8 @@ UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a virus scanner may have a file open
+# Windows does not replace a file that is open elsewhere, such as in a virus scanner.
+_BUSY_SECONDS, _STEP_SECONDS = 2, 0.01
 
 # Linux control groups, such as those of containers.
 GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")

@@ -21,7 +21,8 @@ FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
 C_OF_FEW = 10
 LOWER = 0.25  # factor of the learning rate that resists wrong labels
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-SMALL = (1 << 16, 1 << 22)  # maximum number of weights written in full, and of products for L-BFGS
+# With more weights a model is compressed; with more products L-BFGS is not the default solver.
+SMALL = (1 << 16, 1 << 22)
 # ---- their comparison ----
 FOLDS = 3
 TRIAL_DOCUMENTS = 20_000  # maximum number per trial; TRIAL_DOCUMENTS / (FOLDS - 1) are held out

@@ -284,7 +284,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return why the training of a model cannot continue; an empty string if it can."""
+    """Return why training cannot continue from this model, or an empty string if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"

@@ -370,8 +370,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
-                "partial_fit: classes differ from those of the first call; give the same ones, or "
-                "omit them"
+                "partial_fit: classes differ from the classes of the first call; give the same "
+                "classes, or omit them"
             )
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels

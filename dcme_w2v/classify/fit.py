@@ -156,7 +156,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
     Interrupted
         A signal arrived.
     DivergedError
-        The training diverged, or its result is far worse than that of its trials.
+        The training diverged, or the model is far worse than the trials of the search.
     KeyboardInterrupt
         Interrupted while training; its attribute `partial` is the result so far.
     """

@@ -214,7 +214,7 @@ class ClassifyOptions(Checked):
     )
     solver: str | None = option(
         None,
-        "gradient descent (sgd), L-BFGS for softmax, or dual coordinate descent for hinge "
+        "solver; lbfgs requires softmax, and dual (coordinate descent) requires hinge "
         "(default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )

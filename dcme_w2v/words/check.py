@@ -43,7 +43,7 @@ class Fault:
 
 @dataclass
 class Report:
-    """The size of a file of word vectors, and the invalid rows in it."""
+    """The size of a word-vector file and the invalid rows in it."""
 
     file: str
     format: str | None = None

@@ -245,7 +245,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_changes_no_other_without_a_line(cli, name):
-    """The rate, the epochs and the penalty keep the loss; what else an option changes is told."""
+    """Rate, epochs and penalty keep the loss; the log names what else an option changes."""
     declared = {one.name for cls in (ClassifyOptions, FeatureOptions) for one in options_in(cls)}
     assert declared == OPTIONS.keys() | {*INNER, "by", "preset"}
     Path("d.tsv").write_text(text_of(labeled(count=60, classes=3)))

@@ -92,7 +92,7 @@ def test_invalid_input_of_a_model():
     model = MaxentClassifier().fit(rows, labels)
     with pytest.raises(ValueError, match="the first call requires all labels"):
         MaxentClassifier().partial_fit(rows, labels)
-    with pytest.raises(ValueError, match="differ from those of the first call"):
+    with pytest.raises(ValueError, match="differ from the classes of the first call"):
         model.partial_fit(rows, labels, classes=[0, 1])
 
 

@@ -95,7 +95,7 @@ def test_rotated_rows_have_the_same_inner_products():
     short = rotated(rows)
     assert short.shape == (30, 30) and short.nnz < rows.nnz
     products = (rows @ rows.T).toarray()
-    assert (short @ short.T).toarray() == pytest.approx(products, abs=1e-3)
+    assert (short @ short.T).toarray() == pytest.approx(products, abs=2e-4)
     assert rotated(rows_of(120, 20)).shape == (120, 20)  # nothing would be gained
 
 

@@ -275,7 +275,7 @@ def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli
     monkeypatch.setattr(job, "SMALL", (0, 0))
     monkeypatch.setattr(job, "is_dense", lambda _: False)
     found = cli.json(f"{line} small")
-    assert size_of("small") < size_of("whole") and found["labels"] == whole["labels"]
+    assert 1.2 * size_of("small") < size_of("whole") and found["labels"] == whole["labels"]
     tested = "test.tsv" if docs == "train.tsv" else docs
     before, now = (cli.json(f"classify test {one} {tested}") for one in ("whole", "small"))
     assert now["accuracy"] == before["accuracy"]
