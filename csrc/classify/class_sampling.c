@@ -47,7 +47,7 @@ static void draw(thread_state *me, int32_t target, uint64_t *stream) {
 }
 
 /* Return -log sigma(s_0) - sum_j log sigma(-s_j), where s_0 is the score of the target and the
- * other scores are those of the noise classes. */
+ * other scores belong to the noise classes. */
 static double loss_of(const real *scores, int64_t count) {
     double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t j = 1; j < count; j++)

@@ -31,7 +31,7 @@ static int32_t next_sample(dcme_draws *d) {
     return dcme_alias_pick(noise->alias, dcme_alias_cell(random, noise->items), random);
 }
 
-/* Return the next draw, whose first code is that of the target. */
+/* Return the next draw, whose first code is the target's. */
 static dcme_draw *begin(dcme_draws *d, int32_t target) {
     dcme_draw *draw = dcme_draws_push(d);
     dcme_draws_fetch(d, target);

@@ -15,8 +15,7 @@
 /* Code points above the Unicode range stand for bytes that are not UTF-8. */
 enum { BYTE = DCME_UNICODE_END, ASCII = 0x80 };
 
-/* Two more actions for a byte, besides those of the kinds: keep a line feed, or leave the ASCII
- * path. */
+/* Two more actions for a byte, besides its kinds: keep a line feed, or leave the ASCII path. */
 enum { NEWLINE = DCME_KIND + 1, OTHER };
 
 /* Hangul syllables are computed: base + (leading * 21 + vowel) * 28 + trailing. */

@@ -40,7 +40,7 @@ typedef struct {
     real *h, *gradient; /* (DCME_BLOCK_MAX, stride) each, for the targets of a block */
     real *rates;        /* pointers to their rows */
     real *steps;        /* weights of the rows in a context */
-    real **rows;        /* input rows of the words in a batch, without that of the target */
+    real **rows;        /* input rows of the words in a batch, except the target's row */
     dcme_sliding contexts, gradients; /* used with fixed windows */
     dcme_word_window words;           /* used with subwords */
 } dcme_worker;
