@@ -24,22 +24,23 @@ from dcme_w2v.cli.command import SHOW_ALL
 from dcme_w2v.cli.main import program
 
 DOCS = Path(__file__).parents[1] / "docs"
+REFERENCE = DOCS / "reference"
 WIDTH = 98
 DECORATED = (classmethod, staticmethod, property, functools.cached_property)
 NOTE = "<!-- written by scripts/write_reference.py -->\n"
 
 
-def commands() -> str:
-    """Return the page with the help of every command and all of its options."""
-    found = list(_leaves(click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)))
-    page = f"# Commands\n\n{NOTE}\nThe help of each command with all options (`--help-all`). "
-    page += "Options that begin with one dash are word2vec.c's spellings.\n\n"
-    for name, context in found:
-        short = context.command.get_short_help_str(1000)
-        page += f"- [`{name}`](#{name.replace(' ', '-')}): {short}\n"
-    for name, context in found:
-        page += f"\n## {name}\n\n```text\n{context.get_help()}\n```\n"
-    return page
+def commands() -> dict[str, str]:
+    """Return a page for each command with the help of all of its options, and the list of them."""
+    pages, index = {}, f"# Commands\n\n{NOTE}\nEach page shows all options (`--help-all`). "
+    index += "Options that begin with one dash are word2vec.c's spellings.\n\n"
+    for name, context in _leaves(
+        click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)
+    ):
+        file = name.removeprefix("dcme-w2v ").replace(" ", "-") + ".md"
+        index += f"- [`{name}`]({file}): {context.command.get_short_help_str(1000)}\n"
+        pages[file] = f"# {name}\n\n{NOTE}\n```text\n{context.get_help()}\n```\n"
+    return {"README.md": index, **pages}
 
 
 def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
@@ -54,20 +55,25 @@ def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
         yield from _leaves(click.Context(child, context, name, terminal_width=WIDTH))
 
 
-def python_names() -> str:
-    """Return the page of public names: signatures and docstrings (first lines for methods)."""
-    page = f"# Python names\n\n{NOTE}\nEvery public name of `dcme_w2v`; other names may change. "
-    page += "A first look at them is the [quick start](../start/python.md).\n"
+def python_names() -> dict[str, str]:
+    """Return a page for each public name with its docstring and methods, and the list of them."""
+    pages, index = {}, f"# Python names\n\n{NOTE}\nEvery public name of `dcme_w2v`. Names that are "
+    index += "not here may change. The [quick start](../../start/python.md) introduces them.\n\n"
     for name in dcme_w2v.__all__:
         found = getattr(dcme_w2v, name)
+        if not callable(found) and not isinstance(found, ModuleType):
+            continue
+        page = f"# dcme_w2v.{name}\n\n{NOTE}\n"
         if isinstance(found, ModuleType):
-            page += f"\n## {name}\n\n{_table(_errors(found), 'error')}"
-        elif callable(found):
+            page += _table(_errors(found), "error")
+        else:
             text = f"dcme_w2v.{name}{_signature(found)}\n\n{inspect.getdoc(found)}"
-            page += f"\n## {name}\n\n```text\n{_wrapped(text)}\n```\n"
+            page += f"```text\n{_wrapped(text)}\n```\n"
             if methods := _methods(found) if isinstance(found, type) else []:
                 page += f"\n{_table(methods, 'method')}"
-    return page
+        pages[f"{name}.md"] = page
+        index += f"- [`{name}`]({name}.md): {_first_line(found)}\n"
+    return {"README.md": index, **pages}
 
 
 def _wrapped(text: str) -> str:
@@ -109,7 +115,8 @@ def _errors(module: ModuleType) -> list[tuple[str, str]]:
 
 
 def _first_line(found: Any) -> str:
-    return (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    line = " ".join((inspect.getdoc(found) or "").partition("\n\n")[0].split())
+    return line.replace("|", "\\|").replace("``", "`")
 
 
 def _table(rows: list[tuple[str, str]], heading: str) -> str:
@@ -117,22 +124,30 @@ def _table(rows: list[tuple[str, str]], heading: str) -> str:
     return f"| {heading} | does |\n|---|---|\n" + "".join(lines)
 
 
-WRITTEN = {
-    "reference/commands.md": commands,
-    "reference/python.md": python_names,
-    "architecture.svg": picture,
-}
+def written() -> dict[Path, str]:
+    """Return the text of every generated file."""
+    found = {DOCS / "architecture.svg": picture()}
+    for folder, pages in (("commands", commands()), ("python", python_names())):
+        found |= {REFERENCE / folder / name: text for name, text in pages.items()}
+    return found
 
 
 def main() -> None:
-    """Write the files that are out of date, or fail with --check."""
-    for name, text in WRITTEN.items():
-        path, new = DOCS / name, text()
-        if path.exists() and path.read_text(encoding="utf-8") == new:
+    """Write the files that are out of date, delete pages of removed names, or fail (--check)."""
+    new = written()
+    pages = {page for folder in ("commands", "python") for page in (REFERENCE / folder).glob("*")}
+    for path in sorted(new.keys() | pages):
+        text = new.get(path)
+        if text == (path.read_text(encoding="utf-8") if path.exists() else None):
             continue
         if sys.argv[1:] == ["--check"]:
-            sys.exit(f"error: docs/{name}: out of date; run scripts/write_reference.py")
-        path.write_text(new, encoding="utf-8")
+            name = path.relative_to(DOCS.parent)
+            sys.exit(f"error: {name}: out of date; run scripts/write_reference.py")
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
