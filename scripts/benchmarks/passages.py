@@ -1,4 +1,4 @@
-"""Make known-item data for the suites `search` and `duplicates`: lines "query TAB passage".
+"""Make known-item data for the suite `search`: lines "query TAB passage".
 
 It also writes sections.tsv for the suite `continued`: "section TAB package name and first line".
 
@@ -34,26 +34,6 @@ def read(path: Path, most: int = 20000) -> tuple[list[str], list[str]]:
     some = random.Random(0).sample(lines, most) if len(lines) > most else lines
     pairs = [line.split("\t") for line in some]
     return [query for query, _ in pairs], [passage for _, passage in pairs]
-
-
-def edited(text: str, words: list[str], draw: random.Random) -> str:
-    """Return a text with 2 to 30 % of its words deleted, doubled, replaced, misspelled or moved."""
-    own = text.split()
-    for _ in range(max(1, int(draw.choice([0.02, 0.05, 0.1, 0.2, 0.3]) * len(own)))):
-        i, kind = draw.randrange(len(own)), draw.randrange(5)
-        if kind == 0 and len(own) > 3:
-            del own[i]
-        elif kind == 1:
-            own.insert(i, draw.choice(own))
-        elif kind == 2:
-            own[i] = draw.choice(words)
-        elif kind == 3 and len(own[i]) > 2:
-            j = draw.randrange(len(own[i]) - 1)
-            own[i] = own[i][:j] + own[i][j + 1] + own[i][j] + own[i][j + 2 :]
-        else:
-            j = draw.randrange(len(own))
-            own[i], own[j] = own[j], own[i]
-    return " ".join(own)
 
 
 def _plain(line: str) -> str:

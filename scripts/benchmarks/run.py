@@ -18,18 +18,15 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 
 import suites
 from tables import COLUMNS, RESULTS, ROOT
 
 from dcme_w2v._core.models import KERNELS
 
-# The median and the range are recorded for these suites, not the mean and the deviation.
-RANGES = ("spread_latent", "spread_documents", "spread_words")
 GROUPS: dict[str, tuple[str, ...]] = {
     "readme": ("quality_time", "label_sets", "many_classes", "few_labels"),
-    "spread": RANGES,
     "papers": ("papers_dcme", "papers_distributed", "few_labels", "documents"),
 }
 
@@ -71,15 +68,10 @@ def measured(name: str, setup: suites.Setup) -> list[list[str]]:
         traceback.print_exc()  # continue with the other suites
     seeds = ", ".join(map(str, setup.seeds))
     rest = [seeds, commit(), machine()]
-    middle, distance = (median, _range) if name in RANGES else (fmean, _spread)
     return [
-        [name, setting, metric, f"{middle(n):.4g}", distance(n), unit, *rest]
+        [name, setting, metric, f"{fmean(n):.4g}", _spread(n), unit, *rest]
         for (setting, metric, unit), n in found.items()
     ]
-
-
-def _range(numbers: list[float]) -> str:
-    return f"{min(numbers):.4g} to {max(numbers):.4g}"
 
 
 def _spread(numbers: list[float]) -> str:

@@ -17,18 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 from changes import by_procrustes, planted_halves
-from items import GROUPS, found_next, of_same_group, write_items
-from passages import edited, read
+from passages import read
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
-from dcme_w2v.platform import default_threads
-from dcme_w2v.plots.projection import plane
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -271,89 +267,6 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
             yield from ((name, seed, *one) for one in measure(s, out))
 
 
-def items(s: Setup) -> Iterator[Line]:
-    """Train item vectors with rates by count and with equal rates."""
-    text, test = s.out("items.txt"), s.out("test.txt")
-    for kind in GROUPS:
-        write_items(kind, text, test)
-        held = Path(test).read_text(encoding="utf-8").splitlines()
-        for seed, lr in product(s.seeds, (None, 0.075)):
-            rates = "equal" if lr else "count"
-            v = dw.train(text, min_count=1, threads=s.threads, seed=seed, rates=rates, lr=lr)
-            setting = f"{kind}: rates {rates}{f' --lr {lr}' if lr else ''}"
-            yield setting, seed, "same group", 100 * of_same_group(v.words, v.vectors, kind), "%"
-            found = found_next(v.words, v.vectors, v.context.vectors, held)
-            yield setting, seed, "next item", 100 * found, "%"
-
-
-WIDE = {"window": 20, "window_mode": "fixed", "negative": 30, "sample": 0, "epochs": 1}
-STEEP: dict[str, dict[str, Any]] = {
-    **{
-        f"window {window}, {mode}, {negative} samples{', --sample 0' if sample == 0 else ''}":
-        {**WIDE, "window": window, "window_mode": mode, "negative": negative, "sample": sample}
-        for window, mode, negative, sample in product(
-            (2, 20), ("fixed", "shrink"), (5, 30), (0, None)
-        )
-    },
-    "widest, 50 dimensions": {**WIDE, "dim": 50},
-    "widest, 300 dimensions": {**WIDE, "dim": 300},
-    "widest, 5 epochs": {**WIDE, "epochs": 5},
-    "widest, 20 epochs": {**WIDE, "epochs": 20},
-    "widest, 2 threads": {**WIDE, "threads": 2},
-    "widest, equal rates": {**WIDE, "rates": "equal"},
-    "widest, word order": {**WIDE, "word_order": True},
-    "widest, blocks": {**WIDE, "block": 16},
-    "widest, nce": {**WIDE, "objective": "nce"},
-    "widest, nce, word2vec's gradient": {**WIDE, "objective": "nce", "gradient": "word2vec"},
-    "widest, dcme": {**WIDE, "objective": "dcme"},
-    "widest, hs": {**WIDE, "objective": "hs"},
-    "widest, skip-gram": {**WIDE, "model": "skipgram", "window": 5},
-}  # fmt: skip
-STEEP_LONG: dict[str, dict[str, Any]] = {
-    "defaults, one epoch": {"epochs": 1},
-    "defaults, --sample 0, one epoch": {"epochs": 1, "sample": 0},
-    "window 10, fixed, 20 samples, --sample 0": {**WIDE, "window": 10, "negative": 20},
-    "window 20, shrink, 30 samples, --sample 0": {**WIDE, "window_mode": "shrink"},
-    "widest": WIDE,
-}
-
-
-def _first_words(s: Setup, count: int) -> str:
-    """Return a file with the first lines of corpus.txt, which have this many words."""
-    part, words = Path(s.out(f"first-{count}.txt")), 0
-    with Path(s.file("corpus.txt")).open("rb") as text, part.open("wb") as made:
-        for line in text:
-            words += len(line.split())
-            made.write(line)
-            if words >= count:
-                break
-    return str(part)
-
-
-def divergence(s: Setup) -> Iterator[Line]:
-    """Train at the default rate with settings whose steps add up, and check if the loss rises.
-
-    STEEP is run on a million words, STEEP_LONG on the whole text.
-    """
-    first = _first_words(s, 1_000_000)
-    texts = {"1 million words": (first, STEEP), "all": (s.file("corpus.txt"), STEEP_LONG)}
-    for name, (text_file, settings) in texts.items():
-        for (setting, options), seed in product(settings.items(), s.seeds):
-            losses: list[float] = []
-
-            def watch(now: Any, losses: list[float] = losses) -> None:
-                losses.extend([now.loss] if now.loss else [])
-
-            found: Any = None
-            with contextlib.suppress(FloatingPointError):
-                found = dw.train(text_file, seed=seed, progress=watch, **{"threads": 1, **options})
-            yield f"{name}: {setting}", seed, "diverged", float(found is None), ""
-            if found is not None:
-                rise = losses[-1] / min(losses)
-                yield f"{name}: {setting}", seed, "rate", found.manifest["options"]["lr"], ""
-                yield f"{name}: {setting}", seed, "loss, end / lowest", rise, ""
-
-
 def changes(s: Setup) -> Iterator[Line]:
     """Plant changes in the second of two texts with 4 million tokens each, and find them."""
     texts = {"": "corpus.txt", "laws, ": "laws.txt"}
@@ -373,6 +286,7 @@ def changes(s: Setup) -> Iterator[Line]:
             yield setting, seed, "precision at 20", 5.0 * len(planted & {*words}), "%"
 
 
+OWN = "--threads 1 --quiet --seed"
 SINGLE = "--ngrams 1 --lead-ngrams 1"
 PAIRS = "--ngrams 1 --lead-ngrams 2"
 CLASSIFIED: dict[str, dict[str, str]] = {
@@ -394,24 +308,9 @@ CLASSIFIED: dict[str, dict[str, str]] = {
 ON_SAME_ROWS = """
 import sys, time
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import LinearSVC
 from dcme_w2v.classify.model import load_classifier
-name, model, *files = sys.argv[1:]
-
-def likelihood(fitted, rows, labels):
-    columns = {label: column for column, label in enumerate(fitted.classes_)}
-    found = fitted.predict_proba(rows)
-    of_labels = [found[i, columns[one]] if one in columns else 0 for i, one in enumerate(labels)]
-    return np.log(np.maximum(of_labels, 1e-4)).mean()
-
-penalties = {"C": 10.0 ** np.arange(6)}
-maxent = LogisticRegression(max_iter=1000)
-peers = {
-    "LinearSVC": LinearSVC(),
-    "maximum entropy": GridSearchCV(maxent, penalties, scoring=likelihood, cv=KFold(5)),
-}
+model, *files = sys.argv[1:]
 model = load_classifier(model)
 rows, labels = [], []
 for file in files:
@@ -420,7 +319,7 @@ for file in files:
     rows.append(model.rows([text.encode() for _, text in pairs]))
     labels.append(np.array([label for label, _ in pairs]))
 start = time.process_time()
-fitted = peers[name].fit(rows[0], labels[0])
+fitted = LinearSVC().fit(rows[0], labels[0])
 seconds = time.process_time() - start
 print((fitted.predict(rows[1]) == labels[1]).mean(), seconds)
 """
@@ -472,7 +371,7 @@ def classified(s: Setup, suite: str) -> Iterator[Line]:
             yield setting, seed, "on disk", Path(model).stat().st_size / 1e6, "MB"
             yield from ((setting, seed, *one) for one in _tested(s, model, files[1]))
             if suite == "label_sets" and not several:
-                peer = s.python("-c", ON_SAME_ROWS, "LinearSVC", model, *files)
+                peer = s.python("-c", ON_SAME_ROWS, model, *files)
                 accuracy, seconds = map(float, peer.output.split())
                 setting = f"{folder.name}: LinearSVC"
                 yield setting, seed, "accuracy", 100 * accuracy, "%"
@@ -612,51 +511,6 @@ def speed(s: Setup) -> Iterator[Line]:
             yield name, seed, f"ours / gensim, {kernels}", base / seconds, ""
 
 
-def threads(s: Setup) -> Iterator[Line]:
-    """Train with 1, 2, 4, ... threads, up to the number of CPUs, one run after the other."""
-    text, out, most = s.file("corpus.txt"), s.out("t.safetensors"), default_threads()
-    for seed in s.seeds:
-        one = 0.0
-        for count in sorted({most, *(2**k for k in range(most.bit_length()))}):
-            done = s.run(f"train {text} --threads {count} --seed {seed} --quiet --output", out)
-            made = s.json("info", out)
-            words = made["tokens"]["corpus"] * made["options"]["epochs"]
-            speed = words / made["train_seconds"] / 1e6
-            one = one or speed
-            yield str(count), seed, "million words / s", speed, ""
-            yield str(count), seed, "one thread = 1", speed / one, ""
-            yield str(count), seed, "CPU seconds", done.seconds, ""
-
-
-MODEL2VEC = """
-import sys
-import numpy as np
-from model2vec import StaticModel
-folder, text, out = sys.argv[1:]
-lines = open(text, encoding="utf-8").read().splitlines()
-np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessing=False))
-"""
-
-
-def encode(s: Setup) -> Iterator[Line]:
-    """Count sentences of 12 words encoded per CPU second, including the start of the program."""
-    vectors, folder, text = s.out("e.safetensors"), s.out("folder"), Path(s.out("sentences.txt"))
-    s.run("train --epochs 1 --quiet --output", vectors, s.file("corpus.txt"))
-    s.run("convert --to sentence-transformers --tokenize words", vectors, folder)
-    with Path(s.file("corpus.txt")).open(encoding="utf-8") as corpus:
-        words = corpus.read(30_000_000).split()
-    lines = [" ".join(words[at : at + 12]).capitalize() for at in range(0, len(words), 12)]
-    text.write_text(".\n".join([*lines, ""]), encoding="utf-8")
-    more = f"{text} --threads 1 --output {s.out('rows.npy')}"
-    for seed in s.seeds:
-        for name, done in (
-            ("dcme-w2v encode, vectors", s.run(f"encode {vectors} {more} --tokenize words")),
-            ("dcme-w2v encode, the folder", s.run(f"encode {folder} {more}")),
-            ("model2vec, the folder", s.python("-c", MODEL2VEC, folder, text, s.out("m.npy"))),
-        ):
-            yield name, seed, "sentences / CPU second", len(lines) / done.seconds, ""
-
-
 SKLEARN = """
 import sys
 import joblib
@@ -685,7 +539,7 @@ for word in open(sys.argv[2], encoding="utf-8").read().split():
 def many_texts(s: Setup) -> Iterator[Line]:
     """Time whole programs: label 100,000 short texts (150 classes), find neighbors of 10,000 words.
 
-    A text is the first words of a paragraph. Sentences are measured by the suite `encode`.
+    A text is the first words of a paragraph.
     """
     labels, lines = _labeled(Path(s.file("sets/wikipara/train.tsv")))
     short = [" ".join(line.partition("\t")[2].split()[:10]) for line in lines]
@@ -713,29 +567,7 @@ def many_texts(s: Setup) -> Iterator[Line]:
             yield name, seed, "answers per CPU second", count / done.seconds, ""
 
 
-# ---- few documents, many labels, document vectors ----
-
-
-def few_documents(s: Setup) -> Iterator[Line]:
-    """Compare the defaults with other classifiers on single words, with few documents."""
-    few, test, model = Path(s.out("few.tsv")), Path(s.out("test.tsv")), s.out("m")
-    for folder, count, seed in product(s.sets("sets", True), (60, 100, 200, 300), s.seeds):
-        random = np.random.default_rng(seed)
-        parts = [_labeled(folder / f"{part}.tsv") for part in ("train", "test")]
-        frequent = [name for name, n in Counter(parts[0][0]).most_common(30) if n >= 60]
-        classes = set(random.permutation(frequent)[:10].tolist())
-        for path, (labels, lines), most in zip((few, test), parts, (count, 2000), strict=True):
-            order = [i for i in random.permutation(len(lines)).tolist() if labels[i] in classes]
-            path.write_text("".join(lines[i] for i in order[:most]), encoding="utf-8")
-        train = f"classify train {few} --threads 1 --seed {seed} --quiet --output {model}"
-        s.run(train)
-        setting = f"{folder.name}; {len(classes)}; {count}"
-        accuracy = s.json("classify test", model, test)["accuracy"]
-        yield setting, seed, "defaults", 100 * accuracy, "%"
-        s.run(f"{train} {SINGLE} --subwords none")
-        for peer in ("maximum entropy", "LinearSVC"):
-            output = s.python("-c", ON_SAME_ROWS, peer, model, few, test).output
-            yield setting, seed, peer, 100 * float(output.split()[0]), "%"
+# ---- few labels ----
 
 
 FEW_LABELS = {
@@ -881,118 +713,6 @@ def documents(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: {name}", seed, *one
 
 
-# ---- how much results differ between seeds ----
-
-
-def _some_classes(s: Setup, folder: Path, classes: int, documents: int) -> Path:
-    """Write documents of randomly drawn classes; the draw does not depend on the seed."""
-    labels, lines = _labeled(folder / "train.tsv")
-    frequent = sorted(name for name, n in Counter(labels).items() if n >= 100)
-    chosen = set(random.Random(1).sample(frequent, min(classes, len(frequent))))
-    kept = [line for label, line in zip(labels, lines, strict=True) if label in chosen]
-    path = Path(s.out(f"some-{classes}.tsv"))
-    path.write_text("".join(random.Random(1).sample(kept, min(documents, len(kept)))), "utf-8")
-    return path
-
-
-OWN = "--threads 1 --quiet --seed"
-
-
-def spread_latent(s: Setup) -> Iterator[Line]:
-    """Cluster the same documents with the defaults and each seed."""
-    for folder, count in product(s.sets("documents", True), (4, 10)):
-        few = _some_classes(s, folder, count, 1500)
-        setting = f"{folder.name}, {count} classes: latent fit --unsupervised, NMI"
-        for seed in s.seeds:
-            fit = f"latent fit {few} --unsupervised --latent {count} {OWN} {seed} --output"
-            s.run(fit, s.out("l"))
-            yield setting, seed, "of the seeds", s.json("classify test", s.out("l"), few)["nmi"], ""
-
-
-def spread_documents(s: Setup) -> Iterator[Line]:
-    """Train `fuse fit` and `scdv fit` on the same few labels with each seed."""
-    folder = s.sets("documents", True)[0]
-    few, vectors = _some_classes(s, folder, 20, 2000), s.out("v.safetensors")
-    lines = few.read_text("utf-8").splitlines(keepends=True)
-    train, test, rest = (Path(s.out(f"{one}.tsv")) for one in ("few", "test", "rest"))
-    model, documents_model = s.out("m"), s.out("scdv")
-    train.write_text("".join(lines[:200]), "utf-8")
-    rest.write_text("".join(line[line.index("\t") :] for line in lines[200:1200]), "utf-8")
-    test.write_text("".join(lines[1200:]), "utf-8")
-    for seed in s.seeds:
-        fit = f"fuse fit {train} --unlabeled {rest} {OWN} {seed} --output {model}"
-        s.run(fit)
-        found = s.json("classify test", model, test)["accuracy"]
-        yield f"{folder.name}: fuse fit, accuracy", seed, "of the seeds", 100 * found, "%"
-    s.run(f"train {_first_words(s, 1_000_000)} --threads 1 --quiet --output {vectors}")
-    for seed in s.seeds:
-        fit = f"scdv fit {train} --vectors {vectors} {OWN} {seed} --output {documents_model}"
-        s.run(fit)
-        for name, file in (("a", train), ("b", test)):
-            made = f"{s.out(name)}.npz --labels {s.out(name)}.y"
-            s.run(f"transform {documents_model} {file} --output {made}")
-        rows = "{0}.npz --labels {0}.y".format
-        s.run(f"classify train {rows(s.out('a'))} --threads 1 --quiet --output {s.out('c')}")
-        found = s.json("classify test", s.out("c"), *rows(s.out("b")).split())["accuracy"]
-        yield f"{folder.name}: scdv fit, accuracy", seed, "of the seeds", 100 * found, "%"
-
-
-def spread_words(s: Setup) -> Iterator[Line]:
-    """Train on small texts, and cluster and plot the same words, with each seed."""
-    vectors = s.out("v.safetensors")
-    part, million = _first_words(s, 100_000), _first_words(s, 1_000_000)
-    v = dw.train(million, threads=1)
-    rows_of = v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True)
-    for seed in s.seeds:
-        groups = dw.classes(v, 100, seed=seed, threads=1)
-        sums = np.zeros((100, v.dim))
-        np.add.at(sums, groups, rows_of)
-        mean = np.linalg.norm(sums, axis=1).sum() / len(rows_of)
-        yield "classes --classes 100, cosine with the center", seed, "of the seeds", mean, ""
-    some = rows_of[:1500]
-    near = np.argsort(-(some @ some.T), axis=1)[:, 1:11]
-    for seed in s.seeds:
-        at = plane(some, "tsne", seed)
-        far = np.square(at[:, None] - at).sum(axis=2)
-        on_map = np.argsort(far, axis=1)[:, 1:11]
-        kept = fmean(len({*a} & {*b}) / 10 for a, b in zip(near, on_map, strict=True))
-        yield "plot, neighbors kept of 1,500 words", seed, "of the seeds", 100 * kept, "%"
-    for text, seed in product((part, million), s.seeds):
-        s.run(f"train {text} {OWN} {seed} --output", vectors)
-        size = Path(text).stem.removeprefix("first-")
-        for name, found, unit in _similarity(s, vectors):
-            yield f"train, {int(size):,} words, {name}", seed, "of the seeds", found, unit
-        sts = f"eval sts {vectors} {s.file('sts')} --tokenize words --strip-accents --json"
-        pearson = fmean(one["pearson"] for one in json.loads(s.run(sts).output)["sets"])
-        yield f"train, {int(size):,} words, STS", seed, "of the seeds", 100 * pearson, "%"
-    for seed, count in product(s.seeds, (50, 500, 5_000)):
-        found = _planted_neighbors(count, seed)
-        yield (
-            f"train, {count} sentences of ten topics, same topic",
-            seed,
-            "of the seeds",
-            found,
-            "%",
-        )
-
-
-def _planted_neighbors(count: int, seed: int) -> float:
-    """Return the share of the 5 nearest words that belong to a word's planted topic."""
-    chance = np.random.default_rng(0)
-    topics = chance.integers(10, size=(count, 1))
-    words = np.where(
-        chance.random((count, 20)) < 0.7,
-        topics + 10 * chance.integers(20, size=(count, 20)),
-        chance.integers(200, size=(count, 20)),
-    )
-    v = dw.train(words.astype(str).tolist(), min_count=1, threads=1, seed=seed)
-    rows, own = v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True), np.array(v.words, int)
-    scores = rows @ rows.T
-    np.fill_diagonal(scores, -np.inf)
-    nearest = np.argsort(-scores, axis=1)[:, :5]
-    return 100 * float((own[nearest] % 10 == own[:, None] % 10).mean())
-
-
 # ---- growing corpora ----
 
 
@@ -1053,32 +773,6 @@ def cluster(s: Setup) -> Iterator[Line]:
             yield setting, seed, "forecast, GB", forecast / 1e9, ""
             yield setting, seed, "sent, GB", made["bytes_sent"] / 1e9, ""
             yield setting, seed, "program with scheduler at most, MB", done.memory / 1e6, ""
-
-
-ON_CLUSTER = {
-    "one machine": "--threads 1",
-    "2 shards, no worker": "--cluster local:0 --shards 2",
-    "2 shards, 2 workers": "--cluster local:2 --shards 2",
-}
-
-
-def cluster_quality(s: Setup) -> Iterator[Line]:
-    """Compare one machine with two shards: vectors of a quarter of the text, and classifiers."""
-    train, test = s.file("train.tsv"), s.file("test.tsv")
-    out, model = s.out("c.safetensors"), s.out("model")
-    for _, text, _, seed in _growing(s, (1 / 4,)):
-        for name, where in ON_CLUSTER.items():
-            own = f"{where} --seed {seed} --quiet --output"
-            s.run(f"train {text} {own}", out)
-            for measure in (_analogies, _similarity):
-                yield from ((name, seed, *one) for one in measure(s, out))
-            for method in ("mixture", "iterate", "vote", "gradient"):
-                options = "--ngrams 1 --features 20000 --solver "
-                options += "lbfgs" if method == "gradient" else "sgd"
-                options += f" --distribute {method}" * ("--cluster" in where)
-                s.run(f"classify train {train} {options} {own}", model)
-                accuracy = s.json("classify test", model, test)["accuracy"]
-                yield name, seed, method, 100 * accuracy, "%"
 
 
 def scale(s: Setup) -> Iterator[Line]:
@@ -1159,30 +853,6 @@ def search(s: Setup) -> Iterator[Line]:
                 yield method, seed, f"{name}, mean", mean, ""
 
 
-def duplicates(s: Setup) -> Iterator[Line]:
-    """Find planted edits of 500 passages among 15,000 others.
-
-    Precision counts a pair of a copy and a passage other than its source as wrong, unless that
-    passage is itself a duplicate of the source.
-    """
-    for file, seed in product(sorted(Path(s.file("search")).glob("*.tsv")), s.seeds):
-        draw = random.Random(seed)
-        passages = [" ".join(one.split()[:150]) for one in read(file, 15000)[1]]
-        pool = " ".join(passages[:500]).split()
-        sources = draw.sample(range(len(passages)), min(500, len(passages) // 10))
-        copies = [edited(passages[row], pool, draw) for row in sources]
-        pairs = {(a, b) for a, b, _ in dw.Search().fit([*passages, *copies]).duplicates()}
-        source = {len(passages) + number: row for number, row in enumerate(sources)}
-        right = sum((row, copy) in pairs for copy, row in source.items())
-        wrong = sum(
-            a != source[b] and (min(a, source[b]), max(a, source[b])) not in pairs
-            for a, b in pairs
-            if a not in source and b in source
-        )
-        yield file.stem, seed, "recall", 100 * right / len(sources), "%"
-        yield file.stem, seed, "precision", 100 * right / max(1, right + wrong), "%"
-
-
 def continued(s: Setup) -> Iterator[Line]:
     """Learn three batches of 5,000 documents, day by day or at once."""
     lines = Path(s.file("sections.tsv")).read_text(encoding="utf-8").splitlines(keepends=True)
@@ -1207,10 +877,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, threads, encode, many_texts, small_models, constants, few_documents, few_labels,
-    many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
-    spread_latent, spread_documents, spread_words,
-    search, duplicates, continued, papers_dcme, papers_distributed,
+    speed, many_texts, small_models, constants, few_labels, many_classes, documents, cluster, scale,
+    changes, search, continued, papers_dcme, papers_distributed,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
