@@ -27,7 +27,7 @@ from dcme_w2v._core.models import KERNELS
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "readme": ("quality_time", "label_sets", "many_classes", "few_labels"),
-    "papers": ("papers_dcme", "papers_distributed", "few_labels", "documents"),
+    "papers": ("papers_dcme", "papers_scdv", "papers_distributed", "papers_fused", "papers_latent"),
 }
 
 

@@ -570,6 +570,7 @@ def many_texts(s: Setup) -> Iterator[Line]:
 # ---- few labels ----
 
 
+PUBLIC = ("20 Newsgroups", "50 articles", "laws, 80 first subjects")
 FEW_LABELS = {
     "classify train": "classify train",
     "fuse fit": "fuse fit",
@@ -579,10 +580,17 @@ FEW_LABELS = {
 }
 
 
-def few_labels(s: Setup) -> Iterator[Line]:
-    """Train classifiers on few labels per class and 10,000 unlabeled documents."""
+def few_labels(s: Setup, paper: bool = False) -> Iterator[Line]:
+    """Train classifiers on few labels per class and 10,000 unlabeled documents.
+
+    With `paper`, only three public sets and the three methods in docs/papers.md are run.
+    """
     few, rest, model = Path(s.out("few.tsv")), Path(s.out("rest.tsv")), s.out("fused")
-    for folder, count, seed in product(s.sets("sets", True), (10, 50), s.seeds):
+    folders = [Path(s.file(f"sets/{name}")) for name in PUBLIC] if paper else s.sets("sets", True)
+    methods = [
+        name for name in FEW_LABELS if not paper or name in ("classify train", "fuse fit", "paper")
+    ]
+    for folder, count, seed in product(folders, (10, 50), s.seeds):
         labels, lines = _labeled(folder / "train.tsv")
         taken: Counter[str] = Counter()
         parts: dict[bool, list[str]] = {True: [], False: []}
@@ -592,15 +600,17 @@ def few_labels(s: Setup) -> Iterator[Line]:
         few.write_text("".join(parts[True]), encoding="utf-8")
         others = (line[line.index("\t") :] for line in parts[False][:10_000])
         rest.write_text("".join(others), encoding="utf-8")
-        for name, line in FEW_LABELS.items():
+        for name in methods:
+            line = FEW_LABELS[name]
             Path(model).unlink(missing_ok=True)
             documents = [few, "--unlabeled", rest] if line.startswith("fuse") else [few]
-            s.run(line, *documents, "--seed", seed, "--quiet", "--output", model)
+            own = ["--threads", s.threads, "--seed", seed, "--quiet", "--output", model]
+            s.run(line, *documents, *own)
             accuracy = s.json("classify test", model, folder / "test.tsv")["accuracy"]
             yield f"{folder.name}; {len(taken)}; {count}", seed, name, 100 * accuracy, "%"
 
 
-# ---- the papers; few_labels has fused features, documents has SCDV ----
+# ---- the papers ----
 
 PAPER_OF_DCME = {
     "Algorithm 1, `--preset dcme-2017`": "",
@@ -613,22 +623,158 @@ PAPER_OF_DCME = {
     "`--objective ns`": "--objective ns",
 }
 
+DCME_RATES = (0.5, 1.0, 2.0, 4.0)
+
 
 def papers_dcme(s: Setup) -> Iterator[Line]:
-    """Classify 16,068 paragraphs, 13 from each of 1,236 articles, drawn by the seed."""
-    files, model = [Path(s.out(f"{part}.tsv")) for part in ("train", "test")], s.out("m")
+    """Classify 16,068 paragraphs, 13 from each of 1,236 articles, drawn by the seed.
+
+    The preset's rate is chosen on one of the 13 paragraphs of each article, which is held out.
+    """
+    names, model = ("train", "test", "first", "last"), s.out("m")
+    files = {name: Path(s.out(f"{name}.tsv")) for name in names}
     for seed in s.seeds:
         draw = random.Random(seed)
-        for file, most in zip(files, (13, 3), strict=True):
-            labels, lines = _labeled(Path(s.file(f"sets/wikipara/{file.name}")))
+        for part, most in (("train", 13), ("test", 3)):
+            labels, lines = _labeled(Path(s.file(f"sets/wikipara/{part}.tsv")))
             order = draw.sample(range(len(lines)), len(lines))
             place: Counter[str] = Counter()
-            kept = [i for i in order if place.update([labels[i]]) or place[labels[i]] <= most]
-            file.write_text("".join(lines[i] for i in kept), "utf-8")
-        for setting, options in PAPER_OF_DCME.items():
-            line = f"classify train {files[0]} --preset dcme-2017 {options} {OWN} {seed} --output"
+            places = {i: place[labels[i]] for i in order if place.update([labels[i]]) or True}
+            kept = {part: [i for i, n in places.items() if n <= most]}
+            if part == "train":
+                kept["first"] = [i for i in kept[part] if places[i] < most]
+                kept["last"] = [i for i in kept[part] if places[i] == most]
+            for name, rows in kept.items():
+                files[name].write_text("".join(lines[i] for i in rows), "utf-8")
+        held = {f"one held-out paragraph, `--lr {rate:g}`": f"--lr {rate}" for rate in DCME_RATES}
+        for setting, options in {**held, **PAPER_OF_DCME}.items():
+            train, test = ("first", "last") if setting in held else ("train", "test")
+            line = (
+                f"classify train {files[train]} --preset dcme-2017 {options} {OWN} {seed} --output"
+            )
             yield setting, seed, "CPU seconds", s.run(line, model).seconds, ""
-            yield from ((setting, seed, *one) for one in _tested(s, model, files[1]))
+            yield from ((setting, seed, *one) for one in _tested(s, model, files[test]))
+
+
+PAPER_OF_SCDV = {
+    "SCDV, `--preset paper`": "--preset paper",
+    "SCDV, the defaults": "",
+    "mean word vectors": "--representation average",
+    "tf-idf": "--representation tfidf",
+}
+ON_ROWS = """
+import sys
+from scipy.sparse import load_npz
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.svm import LinearSVC
+
+def lines(name):
+    with open(name, encoding="utf-8", newline="\\n") as file:
+        return [line.partition("\\t") for line in file]
+
+texts = [lines(name) for name in sys.argv[1:3]]
+labels = [[one[0] for one in some] for some in texts]
+if len(sys.argv) == 5:
+    rows = [load_npz(name) for name in sys.argv[3:]]
+else:
+    counts = CountVectorizer()
+    rows = [counts.fit_transform(one[2] for one in texts[0])]
+    rows.append(counts.transform(one[2] for one in texts[1]))
+found = LinearSVC(random_state=1).fit(rows[0], labels[0]).predict(rows[1])
+print(accuracy_score(labels[1], found), f1_score(labels[1], found, average="macro"))
+"""
+
+
+def papers_scdv(s: Setup) -> Iterator[Line]:
+    """Classify 20 Newsgroups by LinearSVC on SCDV, on two baselines, and on counts."""
+    parts = [s.file(f"sets/20 Newsgroups/{part}.tsv") for part in ("train", "test")]
+    texts = [[line.partition("\t")[2] for line in _labeled(Path(part))[1]] for part in parts]
+    both, own = Path(s.out("both.txt")), f"--threads {s.threads} --quiet --seed"
+    rows = [s.out(f"{part}.npz") for part in ("train", "test")]
+
+    def measured(setting: str, seed: int, *made: str) -> Iterator[Line]:
+        accuracy, f1 = map(float, s.python("-c", ON_ROWS, *parts, *made).output.split())
+        yield setting, seed, "accuracy", 100 * accuracy, "%"
+        yield setting, seed, "macro F1", 100 * f1, "%"
+
+    for seed, used in product(s.seeds, (texts[:1], texts)):
+        both.write_text("".join(one for some in used for one in some), "utf-8")
+        vectors = s.out("scdv.safetensors")
+        preset = "train --tokenize words --preset scdv-2017"
+        s.run(preset, both, *own.split(), seed, "--output", vectors)
+        for setting, options in PAPER_OF_SCDV.items() if len(used) == 1 else (
+            ("SCDV, `--preset paper`, test documents included", "--preset paper"),
+        ):  # fmt: skip
+            fit = f"scdv fit {both} --vectors {vectors} {options} {own} {seed} --output"
+            s.run(fit, s.out("scdv"))
+            for part, made in zip(parts, rows, strict=True):
+                s.run(f"transform {s.out('scdv')}", part, "--output", made)
+            yield from measured(setting, seed, *rows)
+        if len(used) == 1:
+            yield from measured("counts of words", seed)
+
+
+TASKS = {  # the tasks of Figure 2 that the paper shows
+    "4 v 5": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
+    "1 v 20": ("alt.atheism", "talk.religion.misc"),
+}
+LATENT_PEERS = """
+import sys
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+def lines(name):
+    with open(name, encoding="utf-8", newline="\\n") as file:
+        return zip(*(line.partition("\\t")[::2] for line in file))
+
+(labels, texts), (wanted, asked) = map(lines, sys.argv[1:3])
+weights = TfidfVectorizer(sublinear_tf=True)
+rows, others = weights.fit_transform(texts), weights.transform(asked)
+svm = GridSearchCV(LinearSVC(random_state=1), {"C": [0.1, 1, 10, 100]})
+print("linear SVM", svm.fit(rows, labels).score(others, wanted), sep="\\t")
+logistic = LogisticRegressionCV(Cs=[1, 10, 100, 1000], max_iter=500)
+print("logistic regression", logistic.fit(rows, labels).score(others, wanted), sep="\\t")
+for k in map(int, sys.argv[3:]):
+    reduced = TruncatedSVD(k, random_state=1).fit(rows)
+    score = svm.fit(reduced.transform(rows), labels).score(reduced.transform(others), wanted)
+    print(f"LSA, K {k}, and linear SVM", score, sep="\\t")
+"""
+
+
+def papers_latent(s: Setup) -> Iterator[Line]:
+    """Classify pairs of newsgroups from few documents, with K latent classes and two starts.
+
+    As in the paper, training and test documents are pooled, and N drawn ones are for training.
+    """
+    files = [Path(s.out(f"{part}.tsv")) for part in ("train", "test")]
+    given = [_labeled(Path(s.file(f"sets/20 Newsgroups/{file.name}")))[1] for file in files]
+    sizes = (3, 7, 15)
+    for (pair, names), count, seed in product(TASKS.items(), (100, 400), s.seeds):
+        lines = [line for some in given for line in some if line.partition("\t")[0] in names]
+        random.Random(seed).shuffle(lines)
+        for file, some in zip(files, (lines[:count], lines[count:]), strict=True):
+            file.write_text("".join(some), "utf-8")
+        metric = f"{pair}, N {count}"
+        fits = {
+            f"latent classes, K {k}, start {start}":
+            f"latent fit --latent {k} --init-method {start} --starts {3 if k > 3 else 1}"
+            for start, k in product(("quadratic", "random"), sizes)
+        }  # fmt: skip
+        fits["`classify train`"] = "classify train"
+        fits["`classify train --solver lbfgs`"] = "classify train --solver lbfgs"
+        for setting, line in fits.items():
+            model = s.out(line.split()[0])
+            s.run(f"{line} {files[0]} {OWN} {seed} --output", model)
+            accuracy = s.json("classify test", model, files[1])["accuracy"]
+            yield setting, seed, metric, 100 * accuracy, "%"
+        for line in s.python("-c", LATENT_PEERS, *files, *sizes).output.splitlines():
+            setting, accuracy = line.split("\t")
+            yield setting, seed, metric, 100 * float(accuracy), "%"
 
 
 def papers_distributed(s: Setup) -> Iterator[Line]:
@@ -878,11 +1024,12 @@ def continued(s: Setup) -> Iterator[Line]:
 
 FUNCTIONS = (
     speed, many_texts, small_models, constants, few_labels, many_classes, documents, cluster, scale,
-    changes, search, continued, papers_dcme, papers_distributed,
+    changes, search, continued, papers_dcme, papers_scdv, papers_distributed, papers_latent,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
     **{name: partial(by_time, suite=name) for name in BY_TIME},
     **{name: partial(classified, suite=name) for name in CLASSIFIED},
     **{one.__name__: one for one in FUNCTIONS},
+    "papers_fused": partial(few_labels, paper=True),
 }
