@@ -209,7 +209,7 @@ class Checked:
             # The contents of the file were given instead of a path.
             in_memory = item.path == "reads" and not isinstance(value, str)
             if not (in_memory or (value is None and item.optional)):
-                object.__setattr__(self, item.name, _checked(value, item))
+                object.__setattr__(self, item.name, checked_value(value, item))
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -249,7 +249,7 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def _checked(value: Any, declared: Declaration) -> Any:
+def checked_value(value: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
     kind, flag = declared.type, flag_of(declared.name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
@@ -361,16 +361,20 @@ def _listed(values: Sequence[Any]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """Return an argument as an int; raise `UsageError` if it is not an integer >= `least`."""
-    given = f"{flag_of(name)}={value!r}"
+def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
+    """Return an argument as an int; raise `UsageError` if it is not an integer in these bounds."""
+    flag = name if name.startswith("-") else flag_of(name)
+    given = f"{flag}{'=' if flag.startswith('--') else ' '}{value!r}"
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise UsageError(f"{given}: must be {_NOUNS[int]}")
-    if value < least:
+    number = int(value)
+    if abs(number) >= _BEYOND:
+        raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")
+    if number < least:
         raise UsageError(f"{given}: must be at least {least}")
-    if value >= _BEYOND:
-        raise UsageError(f"{flag_of(name)}: does not fit in 64 bits; give a smaller number")
-    return int(value)
+    if most is not None and number > most:
+        raise UsageError(f"{given}: must be at most {most}")
+    return number
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}

@@ -7,14 +7,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, flag_of, options_in, with_preset
+from dcme_w2v.declarations import check_conflicts, checked_value, flag_of, options_in, with_preset
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
 from dcme_w2v.hints import command_hint
 from dcme_w2v.options import SeedsOptions
 
-from .options import Option, Value, collect, given_options
+from .options import EXPLICIT, Option, Value, collect, given_options
 from .streams import ignore_broken_pipe
 
 # The order of headings in the help; options declare their headings. Other headings follow.
@@ -108,6 +108,11 @@ class Command(click.Command):
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
                 # Otherwise, -outputs would be read as -o utputs.
                 raise click.NoSuchOption(word, ctx=ctx)
+        bare = {one.opts[0] for one in self.params if getattr(one, "bare", None)}
+        parts = (word.partition("=-") for word in args)
+        args = [
+            f"{a}={EXPLICIT}-{b}" if dash and a in bare else a + dash + b for a, dash, b in parts
+        ]
         rest = super().parse_args(ctx, self.repeated(args))
         if self._switches and not ctx.resilient_parsing:
             set_switched(ctx)
@@ -138,13 +143,19 @@ class Command(click.Command):
         if values.get("as_json") and STANDARD in written:
             raise UsageError("--json: needs standard output for itself; write the results to files")
         ignore_broken_pipe(*written)
+        given = given_options(ctx)
+        for param in self.params:  # a number that is never valid is reported before missing files
+            if isinstance(param, Option) and param.declared and param.name in given:
+                (item,) = (one for one in options_in(param.declared) if one.name == param.name)
+                if item.type in (int, float):
+                    checked_value(values[param.name], item)
         if self._guarded:
             guard(*paths)
         if self._warns:
             found = dict.fromkeys(getattr(one, "declared", None) for one in self.params)
             declared = [one for one in found if one is not None]
-            given = {name: values[name] for name in given_options(ctx)}
-            preset = with_preset([item for one in declared for item in options_in(one)], given)
+            items = [item for one in declared for item in options_in(one)]
+            preset = with_preset(items, {name: values[name] for name in given})
             values.update({name: one for name, one in preset.items() if name in values})
             check_conflicts(declared, values, given)
         return super().invoke(ctx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,8 +26,6 @@ from .streams import print_json
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore
 
-RESTRICT = click.IntRange(1, sys.maxsize)
-
 
 @click.group("eval", cls=Group)
 def evaluate() -> None:
@@ -41,7 +38,7 @@ def evaluate() -> None:
     "--limit N",
     "use only the N most frequent words in questions and answers",
     default=30_000,
-    type=RESTRICT,
+    low=1,
 )
 @flag(
     f"--method {'|'.join(ANALOGY_METHODS)}",
@@ -67,7 +64,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
 @arguments("<vectors <pairs")
-@flag("--limit N", "use only the N most frequent words", default=300_000, type=RESTRICT)
+@flag("--limit N", "use only the N most frequent words", default=300_000, low=1)
 @seeds_option
 @json_option
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
@@ -123,7 +120,7 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.safetensors heldout.txt")
 @arguments("<model <[corpus]...")
-@flag("--window N", "context words on each side (default: as trained)", type=int)
+@flag("--window N", "context words on each side (default: as trained)", low=1)
 @flag("--analogies FILE", "also score these analogy questions", path=READS)
 @seeds_option
 @json_option

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in
+from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in, whole_number
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
@@ -35,8 +35,8 @@ def dashed(name: str) -> str:
 class Option(click.Option):
     """A click option that has a heading in the help; only ``--help-all`` shows advanced ones.
 
-    `path` is the role of a path, `declared` the dataclass that has the option as a field, and
-    `word2vec` its name in word2vec.c.
+    `path` is the role of a path, `declared` the dataclass that has the option as a field,
+    `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
     """
 
     def __init__(
@@ -47,10 +47,13 @@ class Option(click.Option):
         declared: type | None = None,
         word2vec: str | None = None,
         path: str | None = None,
+        bare: str | None = None,
         **more: Any,
     ) -> None:
+        if bare is not None:
+            more |= {"is_flag": False, "flag_value": bare, "metavar": f"[{more['metavar']}]"}
         super().__init__(*arguments, **more)
-        self.group, self.advanced = group, advanced
+        self.group, self.advanced, self.bare = group, advanced, bare
         self.declared, self.word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
@@ -64,6 +67,52 @@ class Option(click.Option):
     def takes_many(self) -> bool:
         """Whether all arguments up to the next option are its values, such as ``*.bin``."""
         return self.multiple and str(self.metavar).endswith("...")
+
+
+# Precedes a value after = of an option that may also be given without one, so that click does not
+# take --tune=-1 for two options; no argument of a program has a NUL.
+EXPLICIT = "\0"
+
+
+class Count(click.IntRange):
+    """An integer with bounds; its errors are those of the options that dataclasses declare."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the value as an integer within the bounds."""
+        assert param is not None and self.min is not None
+        given = Value(int, ()).convert(value, param, ctx)
+        return whole_number(max(param.opts, key=len), given, int(self.min), self.max)
+
+
+class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
+    """Converts a value to its type if possible; otherwise the dataclass reports the error."""
+
+    name = "value"
+
+    def __init__(self, kind: type, choices: tuple[str, ...]) -> None:
+        self.kind = kind
+        self.choices = choices
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as its type, or unchanged if that fails; 2^20 is a power of two."""
+        if isinstance(value, str):
+            value = value.removeprefix(EXPLICIT)
+        if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
+            return 1 << int(str(value)[2:])
+        if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
+            return 1 << 64  # the error need not repeat thousands of digits
+        try:
+            return self.kind(value)
+        except ValueError:
+            return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the choices that start with the typed text, or files for a path."""
+        if getattr(param, "path", None):
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 
 
 def flag(
@@ -95,7 +144,7 @@ def flag(
     names = [*flags.split(","), *([name] if name else [])]
     shape: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
     if low is not None:
-        shape["type"] = click.IntRange(low, high)
+        shape["type"] = Count(low, high)
     return click.option(
         *names, cls=Option, help=help, **{"show_default": "default" in more, **shape, **more}
     )
@@ -198,9 +247,7 @@ def options_of(
             flags = ["-o", flag]
         if item.type is not bool:
             metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
-            shape = {"type": Value(item.type, item.choices), "metavar": metavar}
-            if item.bare is not None:
-                shape |= {"is_flag": False, "flag_value": item.bare, "metavar": f"[{metavar}]"}
+            shape = {"type": Value(item.type, item.choices), "metavar": metavar, "bare": item.bare}
         elif item.optional:  # three states: on, off, chosen by the program
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
@@ -275,33 +322,6 @@ def reads_documents(
         return options_of(ColumnOptions, only=columns)(reading)  # type: ignore[return-value]
 
     return decorate
-
-
-class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
-    """Converts a value to its type if possible; otherwise the dataclass reports the error."""
-
-    name = "value"
-
-    def __init__(self, kind: type, choices: tuple[str, ...]) -> None:
-        self.kind = kind
-        self.choices = choices
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as its type, or unchanged if that fails; 2^20 is a power of two."""
-        if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
-            return 1 << int(str(value)[2:])
-        try:
-            return self.kind(value)
-        except ValueError:
-            return value
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the choices that start with the typed text, or files for a path."""
-        if getattr(param, "path", None):
-            return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 
 
 threads_option = options_of(ThreadsOptions)

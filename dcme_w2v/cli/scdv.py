@@ -94,7 +94,7 @@ def fit(
 
 @scdv.command("topics", example="dcme-w2v scdv topics model -k 5")
 @arguments("<model")
-@flag("-k N", "number of words per topic", name="words", default=10)
+@flag("-k N", "number of words per topic", name="words", default=10, low=1)
 @flag("--coherence DOCS", "report the topics' coherence on these documents", path=READS)
 @flag("--word WORD", "print only the topics of this word (its senses)")
 @json_option

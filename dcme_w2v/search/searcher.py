@@ -176,11 +176,15 @@ class Search(Shown):
 
     def name(self, row: int) -> str:
         """Return the name of a document, or its position counted from 1."""
+        row = self._checked(row)
         return self._names[row] if len(self._names) else str(row + 1)
 
     def beginning(self, row: int) -> str:
         """Return the first characters of a document, on one line."""
-        return self._beginnings[row]
+        return self._beginnings[self._checked(row)]
+
+    def _checked(self, row: int) -> int:
+        return whole_number("row", row, 0, self._fitted().counts.shape[0] - 1)
 
     def save(self, path: PathLike) -> None:
         """Write the index to a single file, which `load` reads."""

@@ -8,10 +8,11 @@ from fractions import Fraction
 import click
 import numpy as np
 import pytest
+from helpers import ALL_COMMANDS
 
 from dcme_w2v import errors
 from dcme_w2v.cli.command import Group
-from dcme_w2v.cli.options import collect, options_of
+from dcme_w2v.cli.options import Value, collect, options_of
 from dcme_w2v.declarations import (
     Checked,
     check_conflicts,
@@ -153,6 +154,52 @@ def test_advanced_options_are_shown_by_help_all(capsys):
     assert "--more" not in plain.split()
     parse(["--help-all"], MadeUp)
     assert "--more" in capsys.readouterr().out.split()
+
+
+# ---- integers of every command ----
+
+# A command with its arguments and required options; every other option is tried after them.
+ENDINGS = {"encode": "o.npy", "transform": "o.npz", "plot": "o.png", "explore": "o.html"}
+
+
+def line_of(name, command):
+    """Return a command line with a value for each argument and each required option."""
+    words = name.split()[1:]
+    for param in command.params:
+        if isinstance(param, click.Argument):
+            words += [f"{param.name}{i}" for i in range(2 if param.nargs < 0 else param.nargs)]
+        elif param.required or param.name == "output":
+            value = ENDINGS.get(words[0], "o.bin") if param.name == "output" else "3"
+            words += [param.opts[-1], value]
+    return words
+
+
+def counts_in(command):
+    """Return the integer options of a command, each with its least value and its largest one."""
+    for param in command.params:
+        if isinstance(param.type, click.types.IntParamType):
+            yield param, getattr(param.type, "min", None), getattr(param.type, "max", None)
+        elif isinstance(param.type, Value) and param.type.kind is int:
+            (item,) = (one for one in options_in(param.declared) if one.name == param.name)
+            yield param, item.minimum, item.maximum
+
+
+@pytest.mark.parametrize("name", [
+    name for name, command in ALL_COMMANDS.items() if [*counts_in(command)]
+])  # fmt: skip
+def test_every_integer_of_every_command_has_bounds(here, cli, name):
+    command = ALL_COMMANDS[name]
+    for param, least, most in counts_in(command):
+        assert least in (0, 1, 2, 3), param
+        beyond = [] if most is None else [str(most + 1)]
+        for value in (str(least - 1), "-9", *beyond, "9" * 25, "-" + "9" * 5000, "x", "1.5", ""):
+            for flag in {param.opts[0], param.opts[-1]}:
+                given = [f"{flag}={value}"] if flag.startswith("--") else [f"{flag}{value or 'y'}"]
+                for words in ([flag, value], given):
+                    cli(" ".join(line_of(name, command)), *words, code=2)
+                    (said,) = cli.err.splitlines()
+                    assert said.startswith(f"error: {max(param.opts, key=len)}"), (words, said)
+                    assert len(said) < 120 and ("must be" in said or "64 bits" in said), words
 
 
 # ---- defaults that depend on other options ----

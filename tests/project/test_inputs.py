@@ -113,6 +113,8 @@ TAKE_COUNTS = {  # and the least count of each
     "eval_analogies": (1, lambda f, n: dw.eval_analogies(f["path"], "none", limit=n)),
     "eval_likelihood": (1, lambda f, n: dw.eval_likelihood(f["vectors"], ["tea"], window=n)),
     "most_common": (0, lambda f, n: dw.vocab(TEXTS).most_common(n)),
+    "search name": (0, lambda f, n: f["search"].name(n)),
+    "search beginning": (0, lambda f, n: f["search"].beginning(n)),
     "Table group": (0, lambda f, n: dw.Table("none", "text", group=n)),
     "train dim": (1, lambda f, n: dw.train(TEXTS, dim=n)),
     "train max_vocab": (1, lambda f, n: dw.train(TEXTS, max_vocab=n)),
