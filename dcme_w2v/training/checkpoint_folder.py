@@ -114,11 +114,12 @@ class Checkpoint:
 
     def check_kind(self, kind: str) -> None:
         """Raise `UsageError` if another kind of training wrote the checkpoint."""
-        if self.record["run"] != kind:
-            raise UsageError(
-                f"{self.path}: is a checkpoint of {self.record['run']}, not of {kind}; give "
-                "--resume a folder that this command wrote"
-            )
+        kept = self.record["run"]
+        if kept != kind:
+            advice = "give --resume a folder that this command wrote"
+            if kept.partition(" ")[0] == kind.partition(" ")[0]:
+                advice = "give --cluster only if that run had it"
+            raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
         """Raise `UsageError` if an option that is not `free` differs from the checkpoint's.
