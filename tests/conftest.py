@@ -50,8 +50,9 @@ def pytest_report_header():
 
 
 # Why a test may be skipped with the packages of `dev`, which `.ci/run` checks: no check is lost
-# unseen. Elsewhere, tests are skipped where an optional package is missing.
-LISTED = "DCME_W2V_SKIPS"  # set: a skip for another reason is a failure
+# unseen. `make test` has fewer packages, so `.ci/run` runs later what it skips.
+CHECKED = "DCME_W2V_SKIPS"  # "listed": a skip for another reason is a failure; or a file for names
+REST = "DCME_W2V_REST"  # such a file: only its tests and the long ones are run
 SKIPS = {
     "could not import '(sentence_transformers|datasets)": "make test-sentence-transformers",
     "only root can": "run in the container of the wheels for musl",
@@ -66,13 +67,30 @@ if sys.version_info < (3, 11):
     SKIPS["could not import 'tomllib'"] = "from Python 3.11 on"
 
 
+def pytest_collection_modifyitems(items):
+    """Select the tests that `make test` left out."""
+    if path := os.environ.get(REST):
+        names = tuple(Path(path).read_text(encoding="utf-8").splitlines())
+        items[:] = [
+            item
+            for item in items
+            if item.get_closest_marker("long") or item.nodeid.startswith(names)
+        ]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Fail if a test was skipped for a reason that is not listed."""
+    """Fail if a test was skipped for a reason that is not listed, or note which were skipped."""
+    wanted = os.environ.get(CHECKED)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if not os.environ.get(LISTED) or not reporter:
+    if not wanted or not reporter:
         return
-    for report in reporter.stats.get("skipped", []):
+    skipped = reporter.stats.get("skipped", [])
+    if wanted != "listed":
+        with Path(wanted).open("a", encoding="utf-8") as file:
+            file.writelines(f"{report.nodeid}\n" for report in skipped)
+        return
+    for report in skipped:
         why = report.longrepr[2]
         if not re.search("|".join(SKIPS), why):
             reporter.write_line(f"\nerror: no skip of conftest.py: {report.nodeid}: {why}")

@@ -541,7 +541,8 @@ def _arrow_records(
             _check_types(column.type for column in columns)
             step = BYTES_AT_ONCE * whole.num_rows // max(whole.nbytes, 1)
             step = min(max(step, 1), ROWS_AT_ONCE)
-            for values in zip(*(_lists(column, step) for column in columns), strict=True):
+            lists = (_lists(column, step, table.path) for column in columns)
+            for values in zip(*lists, strict=True):
                 text = _joined(values[0]) if joined else None
                 yield from zip(*values, strict=True) if text is None else [text]
     except pa.ArrowException as error:
@@ -613,18 +614,25 @@ def _check_types(types: Iterable[Any]) -> None:
         _check_types(inner)
 
 
-def _lists(column: Any, step: int) -> Iterator[list[Any]]:
+def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
     """Yield the values of a column as lists of at most `step` rows.
 
     A value of a dictionary column is one object, however many rows have it.
     """
     import pyarrow as pa
 
-    words = column.dictionary.to_pylist() if pa.types.is_dictionary(column.type) else None
+    def values(part: Any) -> list[Any]:
+        try:
+            return part.to_pylist()
+        except ValueError:  # raised without pandas
+            import_optional("pandas", " to read nanoseconds", f"{path}: ", CorpusError)
+            raise
+
+    words = values(column.dictionary) if pa.types.is_dictionary(column.type) else None
     for first in range(0, len(column), step):
         part = column.slice(first, step)
         if words is None:
-            yield part.to_pylist()
+            yield values(part)
         else:
             yield [None if place is None else words[place] for place in part.indices.to_pylist()]
 

@@ -61,7 +61,9 @@ class _Blas:
         """Limit BLAS to one thread until the last of several overlapping users has finished."""
         with self._lock:
             if not self._users:
-                self._limit = self._found().limit(limits=1, user_api="blas")
+                libraries = self._found()
+                self._take_control()
+                self._limit = libraries.limit(limits=1, user_api="blas")
             self._users += 1
         try:
             yield
@@ -69,7 +71,18 @@ class _Blas:
             with self._lock:
                 self._users -= 1
                 if not self._users:
+                    self._take_control()
                     self._limit.restore_original_limits()
+                    self._take_control()  # any thread may now change the number
+
+    def _take_control(self) -> None:
+        """Let the current thread change the number of BLAS threads.
+
+        Since version 3.8, threadpoolctl ignores every thread but the first that sets a number.
+        """
+        for library in self._control.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
     def _found(self) -> Any:
         """Return the controller of the BLAS libraries; finding them takes milliseconds.

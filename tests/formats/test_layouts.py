@@ -1,6 +1,7 @@
 """Layouts and odd values of labeled input: each is read, refused or warned of, in every format."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,15 @@ def test_kept_columns_keep_their_types(cli, kind):
         "half": pa.array([1.5, 0, None], pa.float32()),
         "class": pa.array(["x", None, "y"]).dictionary_encode(),
         "items": pa.array([[1], [], None], pa.list_(pa.int16())), "none": pa.nulls(3),
-        "time": pa.array([1, 2, None], pa.timestamp("ns", "UTC")),
     }  # fmt: skip
-    table = pa.table({"text": ["tea", "boat", None], **columns})
+    times = pa.array([1, 2, None], pa.timestamp("ns", "UTC"))
+    if find_spec("pandas"):
+        columns["time"] = times
+    table = pa.table({"text": ["tea", "boat", None], "time": times, **columns})
     (parquet.write_table if kind == "parquet" else feather.write_feather)(table, "t")
+    if "time" not in columns:
+        message = cli.error("classify predict m t --text-column text --keep time -o o.parquet")
+        assert "pip install pandas" in message
     cli(f"classify predict m t --text-column text --keep {','.join(columns)} -o o.parquet")
     assert parquet.read_table("o.parquet").select([*columns]).equals(table.select([*columns]))
     rows = [{"text": "tea", "n": n} for n in [1] * 10_000 + [2**64 - 1]]

@@ -24,7 +24,7 @@ BY_HAND = {
 
 def test_every_target_of_the_makefile_is_run_by_ci_or_a_workflow():
     targets = dict(re.findall(r"^([a-z0-9-]+):(.*?)##", (ROOT / "Makefile").read_text(), re.M))
-    lines = re.findall(r"^\s*(?:run|timed) (.*)", (ROOT / ".ci" / "run").read_text(), re.M)
+    lines = re.findall(r"^[^#]*?\b(?:run|timed) (.*)", (ROOT / ".ci" / "run").read_text(), re.M)
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         lines += re.findall(r"^[^#]*?\b(?:make|\.ci/run|target:) (.*)", path.read_text(), re.M)
     found = set(re.split(r"[\s\[\],{}]+", " ".join(lines))) & set(targets)
@@ -37,26 +37,56 @@ def test_every_target_of_the_makefile_is_run_by_ci_or_a_workflow():
 # ---- skips ----
 
 
+SKIPPING = """
+import pytest
+
+
+def test_it():
+    pytest.skip({!r})
+
+
+@pytest.mark.long
+def test_long():
+    pass
+
+
+def test_short():
+    pass
+"""
+
+
+def pytest_of(folder, reason, **settings):
+    """Run three tests, one of which is skipped, with the settings of tests/conftest.py."""
+    Path("test_it.py").write_text(SKIPPING.format(reason), encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
+         "-c", ROOT / "pyproject.toml", folder / "test_it.py"],
+        env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{ROOT}"} | settings,
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "reason, listed, code",
+    "reason, checked, code",
     [
-        ("only root can do it", "1", 0),
-        ("for no reason", "1", 1),
+        ("only root can do it", "listed", 0),
+        ("for no reason", "listed", 1),
         ("for no reason", "", 0),
     ],
 )
-def test_a_skip_that_is_not_listed_fails(here, reason, listed, code):
-    Path("test_it.py").write_text(
-        f"import pytest\n\n\ndef test_it():\n    pytest.skip({reason!r})\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
-         "-c", ROOT / "pyproject.toml", here / "test_it.py"],
-        env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{ROOT}", "DCME_W2V_SKIPS": listed},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+def test_a_skip_that_is_not_listed_fails(here, reason, checked, code):
+    done = pytest_of(here, reason, DCME_W2V_SKIPS=checked, DCME_W2V_REST="")
     assert done.returncode == code, done.stdout
     assert ("error: no skip of" in done.stdout) == bool(code)
+
+
+def test_what_is_skipped_is_run_later(here):
+    done = pytest_of(here, "for no reason", DCME_W2V_SKIPS="skipped", DCME_W2V_REST="")
+    assert "2 passed, 1 skipped" in done.stdout
+    (name,) = Path("skipped").read_text(encoding="utf-8").splitlines()
+    assert name.endswith("test_it.py::test_it")
+    done = pytest_of(here, "only root can", DCME_W2V_SKIPS="listed", DCME_W2V_REST="skipped")
+    assert "1 passed, 1 skipped" in done.stdout
 
 
 # ---- tests that assert nothing ----

@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -64,12 +65,14 @@ def blas_threads():
 
 
 def test_the_threads_of_blas_are_restored_by_the_last_user():
-    with threadpool_limits(2, "blas"):
+    """Also if the users are in different threads; threadpoolctl obeys only one of them."""
+    with threadpool_limits(2, "blas"), ThreadPoolExecutor(1) as other:
         before = blas_threads()
         first, second = one_blas_thread(), one_blas_thread()
-        first.__enter__()
+        other.submit(first.__enter__).result()
+        assert set(blas_threads().values()) == {1}
         second.__enter__()
-        first.__exit__(None, None, None)
+        other.submit(first.__exit__, None, None, None).result()
         assert set(blas_threads().values()) == {1}
         second.__exit__(None, None, None)
         assert blas_threads() == before

@@ -255,6 +255,7 @@ def test_a_folder_that_cannot_be_replaced_stays(cli, monkeypatch):
 
 def test_rows_of_unit_length(cli, vectors):
     """A folder declares them, in either file; with other vectors they are an option."""
+    pytest.importorskip("tokenizers")
     cli(CONVERT)
     Path("t.txt").write_text("the king\ntea\nqueen car\n")
     for name in ("config.json", "modules.json"):
