@@ -7,7 +7,6 @@ that each shares with the previous word.
 from __future__ import annotations
 
 import lzma
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,21 +75,25 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
     """Return the words of some rows in byte order, and their rows."""
-    text, ends = words.text.tobytes(), words.offsets.tolist()
-    order = sorted(rows.tolist(), key=lambda i: text[ends[i] : ends[i + 1]])
-    chosen = Words.from_words(text[ends[i] : ends[i + 1]] for i in order)
-    return chosen, np.array(order, dtype=np.int64)
+    spelled = list(words.spellings())
+    order = sorted(rows.tolist(), key=spelled.__getitem__)
+    return Words.from_words(map(spelled.__getitem__, order)), np.array(order, dtype=np.int64)
 
 
 def pack_words(words: Words) -> U8:
     """Pack words in byte order: lengths of shared prefixes, then the remaining bytes."""
-    shared, rests, before = bytearray(), bytearray(), b""
-    for word in map(words.raw, range(len(words))):
-        length = len(os.path.commonprefix((before, word[:LONGEST_SHARED])))
-        shared.append(length)
-        rests += word[length:] + b"\0"
-        before = word
-    return pack(np.frombuffer(shared + rests, dtype=np.uint8))
+    text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
+    shared = np.zeros(len(words), dtype=np.int64)
+    near = np.arange(1, len(words))  # words that agree with the previous word so far
+    most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
+    while len(near := near[most[near - 1] > shared[near]]):
+        places = shared[near]
+        near = near[text[starts[near] + places] == text[starts[near - 1] + places]]
+        shared[near] += 1
+    places = np.arange(len(text)) - np.repeat(starts, lengths)
+    rests = text[places >= np.repeat(shared, lengths)]
+    ended = np.insert(rests, np.cumsum(lengths - shared), 0)
+    return pack(np.concatenate([shared.astype(np.uint8), ended]))
 
 
 def unpack_words(model: Model, count: int) -> Words:

@@ -31,7 +31,7 @@ CLEARLY = 1.0  # number of standard errors by which another candidate must be be
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # factors of the logarithm of a label's document count
 # ---- few labels, small models ----
 SEPARABLE = 0.75  # above this area under the curve, unlabeled documents differ in domain
-IDLE_IMPACT = 0.002  # weights that together have this share of the impact can be dropped
+IDLE_IMPACT = 0.02  # weights that together have this share of the impact can be dropped
 # ---- shards of word vectors ----
 RAISED = 1.5  # learning rate on a cluster, relative to the rate on one machine
 ROUNDS = 20

@@ -408,7 +408,7 @@ STEERED = (
     ("few", LEARN, "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "LONG = 5", "LONG = 20",
      "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1", "LEAD = 40", "LEAD = 160",
      "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2",
-     "IDLE_IMPACT = 0", "IDLE_IMPACT = 0.02"),
+     "IDLE_IMPACT = 0", "IDLE_IMPACT = 0.002", "IDLE_IMPACT = 0.1"),
     ("few", f"{LEARN} --loss softmax", "RATE = 4", "RATE = 16"),
     ("few", f"{LEARN} --solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
     ("few", "fuse fit {learned} --unlabeled {others}", "SEPARABLE = 0"),
