@@ -101,7 +101,7 @@ class TextFeatures:
         if self._may_have_subwords:
             self.options = replace(self.options, subwords=SUBWORDS)
         self._subwords = self.options.subword_lengths if is_counted else (0, 0)
-        self.names: Words | None = None
+        self._names: Words | Callable[[], Words] | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
         self.idf: F32 = np.zeros(0, dtype=np.float32)
@@ -123,6 +123,18 @@ class TextFeatures:
             self._set_buckets(buckets)
         return self
 
+    @property
+    def names(self) -> Words | None:
+        """The name of each column; spelled out when first used, because trials do not need it."""
+        if callable(self._names):
+            self._names = self._names()
+        return self._names
+
+    @names.setter
+    def names(self, names: Words | Callable[[], Words] | None) -> None:
+        self._names = names
+        self.__dict__.pop("_is_subword", None)
+
     @functools.cached_property
     def _is_subword(self) -> Bools:
         """Whether each column is a character n-gram, whose name begins with a space."""
@@ -132,7 +144,8 @@ class TextFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be recomputed, or is only needed by `under`."""
-        return {k: v for k, v in self.__dict__.items() if k != "_is_subword"} | {"_counted": None}
+        state = {k: v for k, v in self.__dict__.items() if k != "_is_subword"}
+        return state | {"_counted": None, "_names": self.names}
 
     @property
     def columns(self) -> int:
@@ -311,12 +324,17 @@ class TextFeatures:
         order = order[np.argsort(-totals[order], kind="stable")]
         column_of = np.full(len(totals), -1, dtype=np.int32)
         column_of[order] = np.arange(len(order), dtype=np.int32)
-        longer = iter(grams.names(words, order[(order >= len(words)) & (order < width)]))
-        subwords = counted.subwords[0] if counted.subwords is not None else []
-        self.names = Words.from_words(
-            words[i] if i < len(words) else next(longer) if i < width else subwords[i - width]
-            for i in order.tolist()
-        )
+
+        def names() -> Words:
+            longer = iter(grams.names(words, order[(order >= len(words)) & (order < width)]))
+            subwords = counted.subwords[0] if counted.subwords is not None else []
+            return Words.from_words(
+                words[i] if i < len(words) else next(longer) if i < width else subwords[i - width]
+                for i in order.tolist()
+            )
+
+        self.names = names
+        self._is_subword = order >= width
         chosen = _renumbered(everything, column_of, len(order))
         chosen.sort_indices()
         return chosen

@@ -1043,8 +1043,9 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, many_texts, small_models, recipe, constants, few_labels, many_classes, documents, cluster,
-    scale, changes, search, continued, papers_dcme, papers_scdv, papers_distributed, papers_latent,
+    speed, many_texts, small_models, recipe, constants, few_labels, many_classes, documents,
+    cluster, scale, changes, search, continued, papers_dcme, papers_scdv, papers_distributed,
+    papers_latent,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
