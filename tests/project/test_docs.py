@@ -101,6 +101,22 @@ def test_the_python_example_prints_what_is_shown(capsys):
     assert all(set(one) & set(other) for one, other in zip(printed, wanted, strict=True))
 
 
+@pytest.mark.slow
+def test_the_shell_example_prints_what_is_shown(tmp_path):
+    """Texts of other machines have other neighbors: a word of each comment is enough."""
+    [example] = blocks(PAGES["README.md"], "shell")
+    program = f"{shlex.quote(sys.executable)} -m dcme_w2v "
+    done = subprocess.run(
+        ["sh", "-ec", example.replace("dcme-w2v ", program)],
+        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    printed = set(re.findall(r"[a-z]{4,}", done.stdout))
+    shown = re.findall(r"# (.*)", example)
+    assert [line for line in shown if not printed & set(re.findall(r"[a-z]{4,}", line))] == []
+    assert len(shown) == 4
+
+
 # ---- examples print what they show ----
 
 
