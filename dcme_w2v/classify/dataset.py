@@ -110,8 +110,8 @@ class Dataset:
         The texts of the training and held-out documents, if they are kept.
     class_weight : mapping, "balanced" or None
         Weights of training documents by label; see `dcme_w2v.classify.fit.class_weights`.
-    sample_weight : ndarray of float64, shape (documents,), or None
-        Weights of the training documents themselves.
+    sample_weight, held_weight : ndarray of float64, shape (documents,), or None
+        Weights of the training and held-out documents themselves.
     before : Predictor or None
         A model trained earlier on other documents, whose classes are added.
     """
@@ -128,6 +128,7 @@ class Dataset:
     held_texts: list[Text] = field(default_factory=list, repr=False)
     class_weight: Mapping[str, float] | str | None = None
     sample_weight: F64 | None = None
+    held_weight: F64 | None = None
     before: Predictor | None = None
 
     @functools.cached_property
@@ -166,7 +167,8 @@ class Dataset:
         """The held-out documents."""
         if not self.held_labels:
             return None
-        return self._weighted(Labeled(self.held_matrix, numbers_of(self.held_labels, self.classes)))
+        held = Labeled(self.held_matrix, numbers_of(self.held_labels, self.classes))
+        return self._weighted(held, self.held_weight)
 
     @functools.cached_property
     def multilabel(self) -> bool:
@@ -330,7 +332,7 @@ def read(
     if labels is not None:
         raise UsageError(f"--labels={labels}: requires .npz files; omit it for text")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[Document]()
-    kept, is_first, weights = Labels(), list[bool](), list[float]()
+    kept, is_first, weights, held_weights = Labels(), list[bool](), list[float](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
 
     def training() -> Iterator[Text]:
@@ -345,9 +347,9 @@ def read(
                 if document.is_first:
                     is_held = share is not None and random.random() < share
                 if is_held:
-                    held.append(document)
+                    held.extend([document] if _weighs(document, held_weights) else [])
                     continue
-            if _is_without_weight(document, weights):
+            if not _weighs(document, weights):
                 continue
             kept.append(document.labels if _is_labeled(document, takes_none) else ())
             is_first.append(document.is_first)
@@ -365,18 +367,22 @@ def read(
     found.warn(text.is_by_token)
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
-        held = [one for one in every if _is_labeled(one, takes_none)]
-    found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
+        held = [one for one in every if _is_held(one, takes_none, held_weights)]
     rows, own = text.transform(one.text for one in held), (is_first, None, text, texts.list)
+    found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
     held_labels = [one.labels for one in held]
-    data = Dataset(matrix, kept, without, rows, held_labels, *own, found_held)
-    return replace(data, sample_weight=np.array(weights)) if weights else data
+    weighted = (None, _array(weights), _array(held_weights))
+    return Dataset(matrix, kept, without, rows, held_labels, *own, found_held, *weighted)
 
 
-def _is_without_weight(document: Document, weights: list[float]) -> bool:
-    """Add the weight in a column of a table, if there is one; return whether it is 0."""
+def _array(weights: list[float]) -> F64 | None:
+    return np.array(weights) if weights else None
+
+
+def _weighs(document: Document, weights: list[float]) -> bool:
+    """Add the weight in a column of a table, if there is one; return whether it is above 0."""
     if not document.kept:
-        return False
+        return True
     [value] = document.kept
     try:
         weight = float(value)
@@ -385,7 +391,11 @@ def _is_without_weight(document: Document, weights: list[float]) -> bool:
     if not 0 <= weight < math.inf:
         raise CorpusError(f"{document.place}: the weight {value!r:.40} is not a number from 0")
     weights += [weight] if weight else []
-    return not weight
+    return weight > 0
+
+
+def _is_held(document: Document, takes_none: bool, weights: list[float]) -> bool:
+    return _is_labeled(document, takes_none) and _weighs(document, weights)
 
 
 def _is_labeled(document: Document, takes_none: bool) -> bool:

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from helpers import described
 from helpers import write_table as write
 
 import dcme_w2v as dw
@@ -318,3 +319,38 @@ def test_a_column_of_weights(cli, kind):
         path = write(f"u.{kind}", [*rows, {"text": "tea", "label": "tea", "w": wrong}])
         said = cli.error(f"{TRAIN.format(path)} {COLUMNS} --sample-weight-column w")
         assert f"{path}:37: the weight " in said and "is not a number from 0" in said
+
+
+WEIGHTED = [("tea leaf", "tea", 3), ("tea cup", "boat", 2), ("sail", "boat", 1), ("x", "tea", 0)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_held_out_document_of_weight_w_counts_as_w_documents(cli, kind):
+    def table(name, rows):
+        return write(f"{name}.{kind}", [dict(zip(("text", "label", "w"), x)) for x in rows])  # noqa: B905
+
+    even = [(text, text.split()[0], 1) for text in TEXTS]
+    line = f"classify train {{}} -o m --threads 1 {COLUMNS} --sample-weight-column w --holdout {{}}"
+    line += " --solver sgd --epochs 2"
+    once = [(text, label, 1) for text, label, _ in WEIGHTED[:3]]
+    copies = [(text, label, 1) for text, label, weight in WEIGHTED for _ in range(weight)]
+    found = {}
+    for rows, count in ((WEIGHTED, 3), (copies, 6), (once, 3)):
+        cli(line.format(table("even", even), table("held", rows)))
+        (said,) = (one for one in cli.err.splitlines() if one.startswith("held-out: "))
+        assert f"({count} documents)" in said
+        epochs = [
+            round(one[f"heldout_{name}"], 6)
+            for one in described("m")["record"]["epochs"]
+            for name in ("accuracy", "log_likelihood")
+        ]
+        found[str(rows)] = (said.partition(" (")[0], epochs)
+    assert found[str(WEIGHTED)] == found[str(copies)] != found[str(once)]
+    half = table(
+        "half", [(text, label, i // 2 % 2) for i, (text, label, _) in enumerate(even * 20)]
+    )
+    cli(line.format(half, "0.5"))
+    assert "63 documents of 2 classes" in cli.err and "(57 documents)" in cli.err  # of 120
+    wrong = table("wrong", [(text, label, None) for text, label, _ in even])
+    for train, held in ((table("even", even), wrong), (wrong, "0.9")):
+        assert f"wrong.{kind}:1: the weight " in cli.error(line.format(train, held))
