@@ -1,10 +1,10 @@
-"""Word vectors, document vectors and many-class text classification."""
+"""Word vectors, document vectors, and text classification with many classes."""
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = __name__ == ""  # static tools cannot decide this; typing is slow to import
+TYPE_CHECKING = __name__ == ""  # false, unlike typing's; importing typing would be slow
 if TYPE_CHECKING:
     from typing import Any
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> module, which is imported when the name is first used. A new name needs a line here
-# and an import above for type checkers.
+# The module of each public name, which is imported when the name is first used.
+# A new name needs an entry here, and an import above for type checkers.
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",

@@ -3,8 +3,8 @@
 import _signal  # type: ignore[import-not-found]  # built in: nothing has to be loaded
 import sys
 
-# Until a command runs, Ctrl-C has the system's default effect: a KeyboardInterrupt during an import
-# could be swallowed by the imported module, or be shown with a traceback.
+# Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt,
+# which an imported module could swallow, or which would print a traceback.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
@@ -17,7 +17,7 @@ def main() -> None:
         try:
             print(f"dcme-w2v, version {__version__}", flush=True)
             return
-        except OSError:  # the run below reports the error
+        except OSError:  # the command below reports the error
             pass
     from dcme_w2v.cli.main import main as run
 

@@ -25,7 +25,7 @@ from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
-SHOWN = 10  # list entries that are printed
+SHOWN = 10  # at most this many entries of a list are printed
 
 
 def load(path: PathLike) -> Any:
@@ -104,7 +104,8 @@ def info(path: PathLike) -> Facts:
         generations = generations_in(Path(name))
         if not generations:
             raise FormatError(
-                f"{name}: is not a folder of checkpoints or static embeddings; give one, or a file"
+                f"{name}: contains neither checkpoints nor static embeddings; give such a "
+                "folder, or a file"
             )
         more["generations"] = [one.name for one in generations]
         name = str(generations[-1])
@@ -124,7 +125,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Return the facts in the header and the manifest of a word-vector file."""
+    """Return what the header and the manifest of a word-vector file state."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:
@@ -143,7 +144,7 @@ def _vectors(path: str) -> Facts:
 
 
 def as_text(facts: Mapping[str, Any], indent: str = "") -> str:
-    """Format facts as ``key: value`` lines; a nested mapping is indented below its key."""
+    """Format a mapping as lines ``key: value``; nested mappings are indented below their keys."""
     lines = []
     for key, value in facts.items():
         name = f"{indent}{_printable(key.replace('_', ' '))}"
@@ -170,5 +171,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Remove control characters from a text, because a terminal would execute them."""
+    """Remove control characters from a text, which a terminal would execute."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

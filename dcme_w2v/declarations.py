@@ -1,4 +1,4 @@
-"""Declares options and checks their values.
+"""Declare options and check their values.
 
 An option is a field of a frozen dataclass, as in `dcme_w2v.options`: type, default, bounds, help
 text, heading of the help, conflicts with other options. The click option,
@@ -30,12 +30,12 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # text of the warning, and text of the error
+Conflict = tuple[str, str]  # the text of a warning, and the text of an error
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declaration of one option.
+    """The declaration of an option: its type, default, help, bounds and conflicts.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return the numpydoc entries for options; `names` renames some of them."""
+    """Return the numpydoc entries of options, some of which `names` renames."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
@@ -161,25 +161,25 @@ def flag_of(name: str) -> str:
 
 
 def values_of(options: Any, *classes: type) -> dict[str, Any]:
-    """Return the options that `classes` declare, by name, from a larger options object."""
+    """Return the values of those options that `classes` declare, by name."""
     return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Copy the fields of `cls` from a larger options object."""
+    """Create a `cls` from the fields that it shares with a larger options object."""
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(options, name) for name in names})
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return a copy in which options that are None get these values, without checking them."""
+    """Copy the options, and replace those that are None by the values in `found`."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
 
 
 def filled_rates(options: T, found: Mapping[str, Any]) -> T:
-    """Fill in options as `filled` does; --min-lr is by default a ten-thousandth of --lr.
+    """Fill in options as `filled` does; the default of --min-lr is --lr / 10,000.
 
     Raises
     ------
@@ -199,14 +199,14 @@ class Checked:
     Numbers, including numpy's, are converted to the declared Python type.
     """
 
-    group: ClassVar[str] = "Other"  # heading of the help
+    group: ClassVar[str] = "Other"  # heading in the help
 
     def __post_init__(self) -> None:
         for item in options_in(type(self)):
             value = getattr(self, item.name)
             if value is item.default:
                 continue
-            # The contents of the file were given instead of a path.
+            # Python callers may give the contents of a file instead of its path.
             in_memory = item.path == "reads" and not isinstance(value, str)
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, checked_value(value, item))
@@ -219,7 +219,7 @@ class Checked:
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options, completed by the values of the preset that they name, if any.
+    """Return the given options, and the values of a preset for all others.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -238,7 +238,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function's error for another program's argument suggest the name here."""
+    """Make calls with an unknown argument raise an error that suggests a known one."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -250,7 +250,7 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_value(value: Any, declared: Declaration) -> Any:
-    """Return a value converted to its type, or raise if it is not valid."""
+    """Convert a value to the type of its option; raise if it is invalid."""
     kind, flag = declared.type, flag_of(declared.name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
         raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")
@@ -282,7 +282,7 @@ def checked_value(value: Any, declared: Declaration) -> Any:
 def check_conflicts(
     classes: Iterable[type], values: Mapping[str, Any], given: Container[str] = ()
 ) -> None:
-    """Raise if an option conflicts with another one, or warn if its declaration is not strict.
+    """Raise or warn if options conflict; warn if the declaration is not strict.
 
     Parameters
     ----------
@@ -311,13 +311,13 @@ def check_conflicts(
 def _conflicts(
     item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
-    """Yield the reasons why the other options leave an option without effect."""
+    """Yield the reasons why an option has no effect beside the other options."""
     for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
             continue
         if name in items and any(_conflicts(items[name], items, values)):
-            continue  # the other option has no effect itself
+            continue  # the other option has no effect, either
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",
@@ -337,7 +337,7 @@ def _conflicts(
 
 
 def _is_set(item: Declaration, value: Any) -> bool:
-    """Return whether a value of an option can conflict with other options."""
+    """Return whether an option has a value that can conflict with other options."""
     return value is not None and value is not False and value not in (item.default, *item.neutral)
 
 
@@ -349,20 +349,20 @@ def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, 
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Return an option in the form used in messages: a switch appears without its value."""
+    """Format an option for messages: with its value, unless it is a switch."""
     if value is True:
         return flag_of(name)
     return f"{flag_of(name)}={value:g}" if isinstance(value, float) else f"{flag_of(name)}={value}"
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """Return ``a, b or c``."""
+    """Join values as in "a, b or c"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
 
 
 def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
-    """Return an argument as an int; raise `UsageError` if it is not an integer in these bounds."""
+    """Convert an argument to int; raise `UsageError` if it is not an integer in these bounds."""
     flag = name if name.startswith("-") else flag_of(name)
     given = f"{flag}{'=' if flag.startswith('--') else ' '}{value!r}"
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
@@ -386,7 +386,7 @@ _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or 
 
 
 def preset_option(help: str, presets: Mapping[str, Mapping[str, Any]], **declaration: Any) -> Any:
-    """Declare a preset option: it sets other options, which explicit options override."""
+    """Declare a preset option, which sets other options unless they are given."""
     return option(None, help, choices=tuple(presets), presets=presets, group="Model", **declaration)
 
 
@@ -404,7 +404,7 @@ def threads_option(**declaration: Any) -> Any:
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
-    """The options of a function that has only a number of threads."""
+    """The options of a function whose only option is the number of threads."""
 
     group = "Run"
 
@@ -412,7 +412,7 @@ class ThreadsOptions(Checked):
 
 
 def threads_of(given: int | None) -> int:
-    """Check a number of threads; return the number of available CPUs for None."""
+    """Check a number of threads; for None, return the number of available CPUs."""
     return ThreadsOptions(given).threads or default_threads()
 
 

@@ -20,7 +20,7 @@ _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
 
 def in_python_terms(message: str) -> str:
-    """Return a message with its options as keywords: ``--min-count=0`` is ``min_count=0``."""
+    """Write the options in a message as Python keywords: --min-count=0 becomes min_count=0."""
 
     def keyword(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
@@ -30,11 +30,11 @@ def in_python_terms(message: str) -> str:
 
 
 def in_shell_terms(message: str) -> str:
-    """Return a message with its options as flags: ``--min-count=0`` is ``--min-count 0``."""
+    """Write the options in a message as in a shell: --min-count=0 becomes --min-count 0."""
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-# Matches the user, password and query (it may be signed) of a URL; a `Path` keeps only one slash.
+# Matches the user, password and query of a URL, in which `Path` leaves only one slash.
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
     (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",
@@ -43,14 +43,14 @@ _ADDRESS = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """Remove user information and queries from the URLs in a text or path."""
+    """Remove users, passwords and queries from the URLs in a text or path."""
     return _ADDRESS.sub(r"\1\2", text) if ":" in text else text
 
 
 class _Marked(Exception):
     @property
     def message(self) -> str:
-        """The message with its options marked, for use in another message."""
+        """The message with options in the form --name=value, for use in other messages."""
         return without_secrets(str(self.args[0])) if self.args else ""
 
     def __str__(self) -> str:
@@ -58,12 +58,12 @@ class _Marked(Exception):
 
 
 class DcmeError(_Marked):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
-    exit_code = 1  # exit code of the command line
+    exit_code = 1  # exit code of the program after this error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickle by calling the class; Dask would call ``__new__`` of only one base class."""
+        """Unpickle by calling the class, since Dask would call only one base's ``__new__``."""
         return type(self), self.args, self.__dict__
 
 
@@ -74,7 +74,7 @@ class UsageError(DcmeError, ValueError):
 
 
 class UnknownOptionError(UsageError, TypeError):
-    """There is no option of that name."""
+    """An option has an unknown name."""
 
 
 class CorpusError(DcmeError, ValueError):
@@ -120,7 +120,7 @@ class ClusterError(DcmeError, RuntimeError):
 def import_optional(
     module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
 ) -> Any:
-    """Import a module of an optional package; the error says how to install the package.
+    """Import a module of an optional package; if it is missing, say how to install it.
 
     The error names the package instead of an extra of dcme-w2v, because pip finds the package
     however dcme-w2v was installed.
@@ -133,7 +133,7 @@ def import_optional(
 
 
 class Interrupted(DcmeError):
-    """A signal ended the run; the exit code is 128 + the signal's number, as in shells."""
+    """A signal ended the run; the exit code is 128 plus the signal's number."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -141,11 +141,11 @@ class Interrupted(DcmeError):
 
 
 class DcmeWarning(_Marked, UserWarning):
-    """A request is carried out but is probably a mistake; `message` is as in errors."""
+    """A warning about a request that is probably a mistake but is carried out."""
 
 
 def warn(message: str) -> None:
-    """Issue a warning for the line outside of this package that made the call.
+    """Issue a warning that points to the caller's line outside of this package.
 
     The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """

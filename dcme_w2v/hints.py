@@ -1,4 +1,4 @@
-"""Suggestions for users of gensim, word2vec.c, fastText and scikit-learn: the names used here.
+"""Suggest this package's names to users of gensim, word2vec.c, fastText and scikit-learn.
 
 A name of another program is an error whose message suggests the name here; there are no aliases.
 """
@@ -7,11 +7,10 @@ import functools
 import re
 from collections.abc import Iterable
 
-MIN_SIMILARITY = 0.66  # minimum similarity of suggestions in spelling, from 0 to 1
-MAX_COMPARED = 64  # characters of a name that are compared
+MIN_SIMILARITY = 0.66  # suggested names have at least this similarity in spelling (0 to 1)
+MAX_COMPARED = 64  # at most this many characters of a name are compared
 
-# Options of other programs, then the option here; of several, the first one that the command has
-# is suggested.
+# Options of other programs, and what replaces them; the first one that a command has is suggested.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -54,8 +53,7 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands of other programs, then the command here; of several, the first one that the group has
-# is suggested.
+# Commands of other programs, and what replaces them; the first one that exists is suggested.
 _COMMANDS = """
 nn most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -80,7 +78,7 @@ help: --help
 version: --version
 """
 
-# Attributes of other packages and of their vector classes, then what to use here.
+# Attributes of other packages and of their vector classes, and what replaces them here.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)
@@ -126,18 +124,18 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Parse a table: return the replacements for each name, spelled as by `plain_name`."""
+    """Parse a table; return the replacements for each name, spelled as by `plain_name`."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
 
 def option_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of an unknown-option message: its replacement, or the nearest name."""
+    """Return the end of a message about an unknown option: what to use instead."""
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
 def command_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of an unknown-command message: its replacement, or the nearest name."""
+    """Return the end of a message about an unknown command: what to use instead."""
     given = _instead(_COMMANDS, name)
     return _hint(name, known, [one for one in given if one.split()[0] in known] or given[:1])
 
@@ -169,10 +167,10 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
-    """Return the message of an `AttributeError`, with what to use instead if that is known."""
+    """Return the message of an `AttributeError`, which says what to use instead if known."""
     return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 
 def plain_name(name: str) -> str:
-    """Return ``min-count`` for ``--min-count``, ``-minCount`` and ``min_count``."""
+    """Return one spelling of a name: min-count for --min-count, -minCount and min_count."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", name.lstrip("-")).replace("_", "-").lower()

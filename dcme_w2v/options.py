@@ -1,4 +1,4 @@
-"""Declares the options that several subpackages share: text, checkpoints, clusters, held-out text.
+"""Declare the options that several subpackages share, such as those for checkpoints.
 
 A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. Options that only
 one subpackage uses are in its own `options.py`.
@@ -17,7 +17,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import local
 
-# Objectives that train a context vector per word.
+# Objectives that train a context vector for every word.
 TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}
 
 
@@ -26,13 +26,13 @@ _RAW = {"tokenize": ("words",)}
 
 @dataclass(frozen=True)
 class TokenizerOptions(Checked):
-    """How text is split into tokens."""
+    """Options that say how to split text into tokens."""
 
     group = "Input"
 
     tokenize: str = option(
         "whitespace",
-        "split at whitespace, or extract lowercase runs of letters, marks and digits (words) "
+        "split at whitespace, or extract lowercase words of letters and digits "
         "(default: as recorded in VECTORS, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
@@ -43,11 +43,18 @@ class TokenizerOptions(Checked):
         only=_RAW,
         advanced=True,
     )
-    keep_case: bool = option(False, "do not convert to lower case", only=_RAW, advanced=True)
-    strip_accents: bool = option(False, "remove accents and other marks", only=_RAW, advanced=True)
+    keep_case: bool = option(
+        False,
+        "keep uppercase letters instead of converting text to lower case",
+        only=_RAW,
+        advanced=True,
+    )
+    strip_accents: bool = option(
+        False, "remove accents and other combining marks from letters", only=_RAW, advanced=True
+    )
     digits: str = option(
         "keep",
-        "keep digits, replace each by 0 (1984 becomes 0000), or drop them",
+        "keep digits, replace each by 0 (1984 becomes 0000), or drop digits",
         choices=("keep", "zero", "drop"),
         only=_RAW,
         advanced=True,
@@ -71,21 +78,21 @@ _TEXT_COLUMN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ColumnOptions(Checked):
-    """The columns of documents in Parquet, Arrow, JSON lines or CSV."""
+    """Options that name the columns of documents in Parquet, Arrow, JSON lines or CSV."""
 
     group = "Input"
 
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column with the labels: text, numbers or lists",
+        "column with the labels, which are text, integers or lists",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
     )
     sample_weight_column: str | None = option(
         None,
-        "column with the document weights: numbers of at least 0",
+        "column with the document weights, which are nonnegative numbers",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -93,7 +100,7 @@ class ColumnOptions(Checked):
     )
     keep: str | None = option(
         None,
-        "comma-separated input columns to copy to the output, before the labels",
+        "input columns (separated by commas) to copy to the output, before the labels",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -102,12 +109,12 @@ class ColumnOptions(Checked):
 
 @dataclass(frozen=True)
 class VocabularyOptions(TokenizerOptions):
-    """How text is split into tokens, and which words are kept."""
+    """Options that say how to split text into tokens, and which words to keep."""
 
     group = "Input"
 
     min_count: int = option(
-        5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
+        5, "drop words that occur fewer than N times in the corpus", minimum=1, word2vec="min-count"
     )
     max_vocab: int | None = option(
         None, "keep only the N most frequent words", minimum=1, metavar="N"
@@ -115,7 +122,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "sentences are lines, whole column values, parts that end with . ! ?, or paragraphs",
+        "what a sentence is: a line, a whole column value, a part that ends with . ! ?, or a "
+        "paragraph",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -123,7 +131,7 @@ class VocabularyOptions(TokenizerOptions):
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
-    """Return the shortest and longest n-gram length that --subwords gives; 0, 0 for None.
+    """Parse --subwords into the lengths of its shortest and longest n-grams; None is 0, 0.
 
     Raises
     ------
@@ -135,7 +143,7 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
     found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", subwords)
     if found is None or int(found[1]) > int(found[2]):
         raise UsageError(
-            f"--subwords={subwords}: must be the lengths of the shortest and longest n-gram, "
+            f"--subwords={subwords}: must be the lengths of the shortest and the longest n-gram, "
             "from 1 to 99 characters, such as 3-6"
         )
     return int(found[1]), int(found[2])
@@ -143,13 +151,13 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SubwordOptions(Checked):
-    """Character n-grams that words are made of; see `dcme_w2v.formats.vectors.subwords`."""
+    """Options for the character n-grams whose vectors contribute to word vectors."""
 
     group = "Model"
 
     subwords: str | None = option(
         None,
-        "average each word vector with vectors of its n-grams of MIN to MAX characters (ns)",
+        "average each word vector with the vectors of its n-grams of MIN to MAX characters",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "output_vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
@@ -158,7 +166,7 @@ class SubwordOptions(Checked):
     )
     buckets: int = option(
         2_000_000,
-        "number of character n-gram vectors, to which n-grams are assigned by hashing",
+        "number of n-gram vectors; hashing assigns each n-gram to one of them",
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
@@ -167,26 +175,25 @@ class SubwordOptions(Checked):
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
+        """Lengths of the shortest and longest n-gram in characters; 0, 0 without subwords."""
         return ngram_lengths(self.subwords)
 
 
 @dataclass(frozen=True)
 class ClusterOptions(Checked):
-    """Where training runs, and into how many parts its data is divided."""
+    """Options that say where training runs, and into how many parts its data is divided."""
 
     group = "Cluster"
 
     cluster: str | None = option(
         None,
-        "train on a cluster: local:N starts N workers here; otherwise a Dask scheduler, as "
+        "train on a Dask cluster: local:N for N local workers, or the scheduler's address, as "
         "tcp://HOST:PORT",
         metavar="ADDRESS",
     )
     shards: int | None = option(
         None,
-        "number of data shards, which are trained separately (--cluster; default: the number "
-        "of workers)",
+        "number of parts of the data to train separately (default: number of workers)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),
@@ -197,26 +204,26 @@ class ClusterOptions(Checked):
 
 @dataclass(frozen=True)
 class SeedsOptions(Checked):
-    """Several runs with different seeds, and the table of their measures."""
+    """Options for several runs with different seeds, and the table of their measures."""
 
     group = "Run"
 
     seeds: int | None = option(
         None,
-        "repeat with N seeds; files are named v-1.bin, v-2.bin, ...; print a table",
+        "run with N seeds, write files such as v-1.bin and v-2.bin, and print a table",
         minimum=1,
         maximum=1000,
     )
     table: str | None = option(
         None,
-        "print the measures as a table: mean, standard deviation, each seed",
+        "print a table of measures with their means and standard deviations, in this format",
         choices=("markdown", "csv", "latex"),
     )
 
 
 @dataclass(frozen=True)
 class LogOptions(Checked):
-    """The log of a run."""
+    """The option for the log of a run."""
 
     group = "Run"
 
@@ -238,19 +245,19 @@ def _check_interval(given: str) -> None:
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """Where and how often the training state is saved, and where to resume from."""
+    """Options that say where and how often to save checkpoints, and where to resume from."""
 
     group = "Run"
 
     checkpoint: str | None = option(
         None,
-        "save the training state to this folder, for --resume",
+        "save the training state to this folder regularly, so that --resume can continue",
         metavar="FOLDER",
         path="folder",
     )
     checkpoint_every: str = option(
         "10m",
-        "interval of checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
+        "interval between checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
         advanced=True,
@@ -262,23 +269,23 @@ class CheckpointOptions(Checked):
 
     @property
     def folder(self) -> str | None:
-        """The folder that checkpoints are written to: `checkpoint`, or else `resume`."""
+        """The folder for new checkpoints: `checkpoint`, or else `resume`."""
         return self.resume if self.checkpoint is None else self.checkpoint
 
     @property
     def continues(self) -> bool:
-        """Whether checkpoints are written to the folder that the run is resumed from."""
+        """Whether new checkpoints go to the folder that the run resumes from."""
         folders = (os.path.realpath(one) for one in (self.folder, self.resume) if one is not None)
         return self.resume is not None and len({*folders}) == 1
 
     @property
     def every_epochs(self) -> int | None:
-        """Epochs between checkpoints; None if the interval is a time."""
+        """Number of epochs between checkpoints; None if the interval is a time."""
         return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
 
     @property
     def every_seconds(self) -> float | None:
-        """Seconds between checkpoints; None if the interval is in epochs."""
+        """Number of seconds between checkpoints; None if the interval is in epochs."""
         if self.every_epochs is not None:
             return None
         unit = {"s": 1, "m": 60, "h": 3600}[self.checkpoint_every[-1]]
@@ -286,7 +293,7 @@ class CheckpointOptions(Checked):
 
 
 def _share(given: str | None) -> float | None:
-    """Return --holdout as a number; None if it names a file or is not given."""
+    """Convert --holdout to a share; None if it names a file or is not given."""
     try:
         return None if given is None else float(given)
     except ValueError:
@@ -303,13 +310,13 @@ def _check_share(given: str) -> None:
 
 @dataclass(frozen=True)
 class HoldoutOptions(Checked):
-    """Text that is excluded from training and scored after each epoch."""
+    """The option for held-out text, which training excludes and scores after each epoch."""
 
     group = "Input"
 
     holdout: str | None = option(
         None,
-        "hold out this share of the lines, or use this file, to score every epoch",
+        "held-out share of the lines, or a held-out file, to score after every epoch",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

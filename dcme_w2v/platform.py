@@ -1,4 +1,4 @@
-"""Everything that differs between operating systems: locks, limits, signals, file names.
+"""Hide the differences between operating systems in locks, limits, signals and files.
 
 No other module imports `fcntl` or `resource`, or asks which system it is.
 docs/reference/promises.md lists the promises that do not hold on Windows.
@@ -36,7 +36,7 @@ SIGNALS = tuple(
 )
 HANGUP = getattr(signal, "SIGHUP", None)
 
-# Without O_BINARY, Windows would convert line ends. Flags that a system lacks count as 0.
+# O_BINARY keeps Windows from converting line ends; flags that a system lacks are 0.
 _FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT")
 _PLAIN = sum(getattr(os, name, 0) for name in _FLAGS)
 READ = os.O_RDONLY | _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
@@ -44,17 +44,17 @@ UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Windows does not replace a file that is open elsewhere, such as in a virus scanner.
+# Windows cannot replace a file that is open elsewhere, for example in a virus scanner.
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01
 
-# Linux control groups, such as those of containers.
+# The folder of Linux control groups, which limit containers.
 GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 # ---- files ----
 
 
 def is_broken_pipe(error: OSError) -> bool:
-    """Return whether a write failed because the reader closed the pipe; Windows says EINVAL."""
+    """Return whether a write failed because a pipe was closed (EPIPE, or EINVAL on Windows)."""
     return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
 
 
@@ -67,14 +67,14 @@ def lock(number: int) -> bool:
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
     except (BlockingIOError, PermissionError):
         return False
-    except OSError:  # the file system has no locks
+    except OSError:  # the file system does not support locks
         pass
     return True
 
 
 @contextlib.contextmanager
 def opened_folder(path: Path) -> Iterator[int | None]:
-    """Open a folder without following symbolic links; return None on systems other than Linux.
+    """Open a folder without following symbolic links; yield None on other systems than Linux.
 
     Another user may have replaced a part of the path by a link since the path was checked.
     """
@@ -93,7 +93,7 @@ def opened_folder(path: Path) -> Iterator[int | None]:
 
 
 def replace(source: Path, target: Path, folder: int | None = None) -> None:
-    """Rename a file; wait for a moment if the target is open elsewhere, which Windows forbids."""
+    """Rename a file; on Windows, retry for a moment if the target is open elsewhere."""
     if folder is not None:
         os.rename(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         return
@@ -109,7 +109,7 @@ def replace(source: Path, target: Path, folder: int | None = None) -> None:
 
 
 def set_access(file: int | Path, old: os.stat_result) -> None:
-    """Copy the permissions of an older file and, if run as root, its owner to a new file."""
+    """Give a new file the permissions of an older one and, for root, also its owner."""
     if fcntl is not None:
         if os.geteuid() == 0:
             os.chown(file, old.st_uid, old.st_gid)
@@ -125,13 +125,13 @@ def is_open_for(number: int, mode: int) -> bool:
 
 
 def host() -> str:
-    """Return the name of this machine, without characters that file names cannot have."""
+    """Return the name of this machine, in characters that are allowed in file names."""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return re.sub(r"\W", "", name, flags=re.ASCII)[:20]
 
 
 def is_running(number: int) -> bool:
-    """Return whether a process runs on this machine; True if the system cannot tell."""
+    """Return whether a process is running on this machine; True if that is unknown."""
     if fcntl is None:
         return True
     with contextlib.suppress(PermissionError, OverflowError):
@@ -151,7 +151,7 @@ def user() -> int:
 
 
 def memory_limits() -> list[int]:
-    """Return the memory limits of this process that the system reports, in bytes."""
+    """Return all memory limits of this process that the system reports, in bytes."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -165,7 +165,7 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
-                # Mapped libraries use address space rather than memory.
+                # Mapped libraries use address space, but hardly any memory.
                 limits.append(max(soft - (size - resident), 0))
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():
@@ -180,7 +180,7 @@ def address_limit() -> int | None:
 
 
 def used_memory() -> tuple[int, int]:
-    """Return the bytes of address space and of resident memory in use; each is 0 if unknown."""
+    """Return the used address space and resident memory in bytes; each is 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         return int(size) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
@@ -188,7 +188,7 @@ def used_memory() -> tuple[int, int]:
 
 
 def default_threads() -> int:
-    """Return the number of CPUs that this process may use; a quota is rounded up."""
+    """Return the number of CPUs that this process may use, rounding up a quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     found = [len(affinity(0)) if affinity else os.cpu_count() or 1]
     names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
@@ -199,7 +199,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits of this process's control groups, as lists of words.
+    """Yield the limits set by this process's control groups, as lists of words.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.
@@ -208,7 +208,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
         groups = GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for line in groups:  # hierarchy:controllers:path, without controllers in version 2
+    for line in groups:  # a line is hierarchy:controllers:path; version 2 has no controllers
         kinds, _, path = line.partition(":")[2].partition(":")
         if kinds and controller not in kinds.split(","):
             continue
@@ -225,7 +225,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
 
 
 def fresh_memory(size: int) -> mmap.mmap:
-    """Allocate `size` bytes directly from the system, which gets them back with the object.
+    """Allocate `size` bytes directly from the system; deleting the object returns them.
 
     A page takes memory when it is first used. The C library would keep some freed memory.
     """
@@ -234,7 +234,7 @@ def fresh_memory(size: int) -> mmap.mmap:
 
 
 def peak_memory() -> int:
-    """Return the highest resident memory of this process in bytes, 0 if it is not known.
+    """Return the peak resident memory of this process in bytes, 0 if unknown.
 
     On Linux, ru_maxrss includes the peak of the parent process before exec, so VmHWM is read if
     possible. macOS counts in bytes, other systems in kilobytes.
@@ -257,12 +257,12 @@ def peak_memory() -> int:
 
 
 class ReceivedSignal:
-    """Records the first signal that arrived; `number` is None before. See `cli.signals`."""
+    """Records the first signal that arrived; `number` is None until then."""
 
     def __init__(self) -> None:
         self.number: int | None = None
 
     @property
     def name(self) -> str:
-        """Name of the signal."""
+        """Name of the signal, such as SIGTERM."""
         return signal.Signals(self.number or 0).name

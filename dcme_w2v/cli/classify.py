@@ -34,24 +34,24 @@ from .options import (
 )
 from .streams import print_json
 
-# available in Python only
+# options that exist only in Python
 INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels with at least this probability; may leave none",
+    "print only labels with at least this probability, which may be none",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "file of labels for .npz or .mtx rows: one line per row, joined by |",
+    "labels file for .npz or .mtx rows: one line per row, several labels joined by |",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "number of labels per document; 0: all labels above a multi-label model's threshold",
+    "number of labels per document; 0 prints all above a multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -78,8 +78,8 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of one label's documents, such as spam=3 (repeatable); balanced: equal totals for "
-    "all labels",
+    "weight of a label's documents, such as spam=3 (repeatable); balanced gives labels equal "
+    "totals",
     multiple=True,
     group="Objective",
 )
@@ -146,16 +146,16 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "compare the classes with the labels as a clustering: NMI, Rand index, best-matching accuracy",
+    "evaluate the classes as clusters of the labels: NMI, Rand index, best-matching accuracy",
 )
-@flag("--per-class", "also print precision, recall, F1 and number of documents for each label")
+@flag("--per-class", "also print precision, recall, F1 and document count for each label")
 @flag(
     "--calibration",
     "also print the observed accuracy for each range of predicted probability",
 )
 @flag(
     "--confusion FILE",
-    "write the confusion matrix to this file",
+    "write the confusion matrix to this file as a table",
     path=TEXT,
     group="Output",
 )
@@ -214,7 +214,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @threads_option
 @flag(
     "-o,--output FILE",
-    "output file; .csv, .parquet and .jsonl have named columns",
+    "write predictions to this file; .csv, .parquet and .jsonl have named columns",
     path=WRITES,
     group="Output",
 )
@@ -242,7 +242,7 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
 )
 @arguments("<model [label]")
 @flag("--text TEXT", "show which features of this text favor the best label over the second best")
-@flag("-k N", "number of features to show", name="count", default=20, show_default=False, low=1)
+@flag("-k N", "number of features to print", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
     """Print the highest-weighted features of a class, or those that decide a text's label.

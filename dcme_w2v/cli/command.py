@@ -17,10 +17,10 @@ from dcme_w2v.options import SeedsOptions
 from .options import EXPLICIT, Option, Value, collect, given_options
 from .streams import ignore_broken_pipe
 
-# The order of headings in the help; options declare their headings. Other headings follow.
+# The order of headings in the help; other headings that options declare follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
 DEFAULT = SeedsOptions()
-MIN_GROUPED = 12  # with fewer options, the help has no headings
+MIN_GROUPED = 12  # the help of commands with fewer options has no headings
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -42,7 +42,7 @@ help_all = click.Option(
 
 
 class Command(click.Command):
-    """A command of this program.
+    """A command with grouped options, path checks and an example in its help.
 
     Parameters
     ----------
@@ -69,11 +69,12 @@ class Command(click.Command):
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns, self._guarded = warns, guarded
-        self.help = self.help and self.help.replace("\\b", "\b")  # docstrings are raw
+        # Help texts come from raw docstrings.
+        self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # lets shells complete files and choices
+            if getattr(param, "path", None):  # shells can then complete files and choices
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -92,7 +93,7 @@ class Command(click.Command):
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, and add ``--help-all`` if some options are advanced."""
+        """Return the parameters, with ``--help-all`` if some options are advanced."""
         found = [*super().get_params(ctx), *self._switches]
         has_more = any(getattr(one, "advanced", False) for one in found)
         return [*found, help_all] if has_more else found
@@ -106,7 +107,7 @@ class Command(click.Command):
         known = {f"-{one.word2vec}" for one in self.params if isinstance(one, Option)}
         for word in args[: args.index("--")] if "--" in args else args:
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
-                # Otherwise, -outputs would be read as -o utputs.
+                # Rejects -outputs, which click would read as -o utputs.
                 raise click.NoSuchOption(word, ctx=ctx)
         bare = {one.opts[0] for one in self.params if getattr(one, "bare", None)}
         parts = (word.partition("=-") for word in args)
@@ -119,7 +120,7 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check paths, apply a preset, warn about options without effect, then run the command."""
+        """Run the command after checking paths, applying a preset, and checking conflicts."""
         if ctx.obj is not None:
             ctx.obj()
         if "seeds" in ctx.params and (wanted := collect(SeedsOptions, ctx.params)) != DEFAULT:
@@ -177,7 +178,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the example."""
+        """Write the example below the options."""
         if self.example:
             with formatter.section("Example"):
                 for line in self.example.splitlines():
@@ -188,19 +189,19 @@ command = functools.partial(click.command, cls=Command)
 
 
 def shown_name(param: click.Parameter) -> str:
-    """Return the name of a parameter in messages."""
+    """Return the name that messages use for a parameter."""
     if isinstance(param, click.Argument):
         return param.human_readable_name.strip("[].")
     return max(param.opts, key=len)
 
 
 class Group(click.Group):
-    """A group that suggests a name for an unknown command or option."""
+    """A group of commands that suggests a name for an unknown command or option."""
 
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with the complete first sentence of their help."""
+        """Write the commands, each with the complete first sentence of its help."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
@@ -228,7 +229,7 @@ class Group(click.Group):
 
 # ---- command lines for word2vec.c and word2phrase ----
 
-# Switch -> its values, each with the option that it sets.
+# For each switch, its values and the option that each value sets.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},
@@ -238,7 +239,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return hidden word2vec.c switches for a command that has options of these names."""
+    """Return the hidden word2vec.c switches of a command with options of these names."""
     found = ["train"]
     for switch, values in SWITCHES.items():
         found += [switch] if {one[0] for one in values.values() if one} <= names else []
@@ -264,7 +265,7 @@ def set_switched(ctx: click.Context) -> None:
             _set(ctx, f"-{switch} {value}", *meant)
     if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:
         warn(
-            "-hs 1: hierarchical softmax is trained without negative samples, which word2vec.c "
+            "-hs 1: hierarchical softmax is trained without the negative samples that word2vec.c "
             "adds unless -negative is 0"
         )
     if ctx.params.get("objective") == "hs" and (is_hs or ctx.params["negative"] == 0):

@@ -20,7 +20,7 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "vectors trained on the second text; several files are several random seeds",
+    "vectors trained on the second text; give several files for several random seeds",
     name="others",
     multiple=True,
     path=READS,
@@ -33,7 +33,7 @@ _LISTS = ("before", "after")
 def compare(
     vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
 ) -> None:
-    """Print the words that two texts use most differently, judged by word vectors of both.
+    """Print the words that two texts use most differently, as judged by vectors of both texts.
 
     Each line has, separated by tabs, a word, its change (1 - cosine of the aligned vectors), its
     noise (the change between two seeds of one text; empty with one file per text), and its
@@ -46,7 +46,8 @@ def compare(
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"{len(vectors)} files; give two, or put the second text's files after --with"
+                f"there are {len(vectors)} files; give two, or put the second text's files after "
+                "--with"
             )
         vectors, others = vectors[:1], vectors[1:]
     found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)

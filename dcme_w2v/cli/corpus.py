@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
 @flag(
     "--merge",
-    "add up counts: CORPUS are files that this command wrote",
+    "add up the counts in files that this command wrote, given as CORPUS",
     name="merging",
     group="Input",
 )
@@ -72,8 +72,18 @@ def vocab(
 @arguments("<[corpus]...")
 @output_option("FILE", "write the text with joined phrases to this file (-: standard output)", TEXT)
 @options_of(PhraseOptions)
-@flag("--save-table FILE", "write the table of phrases to this file", path=TEXT, group="Output")
-@flag("--read-table FILE", "join only the phrases in this table", path=READS, group="Input")
+@flag(
+    "--save-table FILE",
+    "write all phrases, with counts and scores, to this file",
+    path=TEXT,
+    group="Output",
+)
+@flag(
+    "--read-table FILE",
+    "join the phrases of this table instead of finding phrases",
+    path=READS,
+    group="Input",
+)
 @options_of(VocabularyOptions, only=READING)
 @threads_option
 @json_option
@@ -98,7 +108,7 @@ def phrases(
     from dcme_w2v.formats.corpus import CorpusPaths
 
     if not corpus:
-        raise UsageError("no corpus; give files or folders, or - for standard input")
+        raise UsageError("no corpus is given; give files or folders, or - for standard input")
     progress = not quiet and "stderr"
     found = dw.phrases(
         CorpusPaths(corpus), output, read_table=read_table, progress=progress, **values

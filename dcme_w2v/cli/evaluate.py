@@ -120,8 +120,8 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.safetensors heldout.txt")
 @arguments("<model <[corpus]...")
-@flag("--window N", "context words on each side (default: as trained)", low=1)
-@flag("--analogies FILE", "also score these analogy questions", path=READS)
+@flag("--window N", "number of context words on each side (default: as trained)", low=1)
+@flag("--analogies FILE", "also report the likelihood of these analogies' answers", path=READS)
 @seeds_option
 @json_option
 @reads_documents("corpus", columns=["text_column"])

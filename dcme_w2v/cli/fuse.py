@@ -41,7 +41,7 @@ def fuse() -> None:
 @arguments("<labeled...")
 @flag(
     "--unlabeled DOCS...",
-    "documents without labels (labels are ignored)",
+    "documents without labels (any labels in them are ignored)",
     path=READS,
     group="Input",
     multiple=True,
@@ -81,7 +81,7 @@ def fit(
 @options_of(ShrinkOptions)
 @flag(
     "--holdout DOCS...",
-    "labeled documents on which the original and the small model are evaluated",
+    "labeled documents on which to evaluate the original and the small model",
     path=READS,
     multiple=True,
 )

@@ -48,13 +48,13 @@ def latent() -> None:
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
-    "measure on held-out documents: this share of the labeled ones, or this file",
+    "evaluate on held-out documents: this share of the labeled ones, or this file",
     path=READS,
     group="Input",
 )
 @flag(
     "--choose N,N,...",
-    "try these numbers of latent classes; keep the one with the best held-out log-likelihood",
+    "numbers of latent classes to try; the best held-out log-likelihood decides",
     group="Model",
     advanced=True,
 )
@@ -77,10 +77,16 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
 @arguments("<model")
-@flag("-k N", "number of words, labels and documents per class", name="count", default=10, low=1)
+@flag(
+    "-k N",
+    "number of words, of labels and of documents to print per class",
+    name="count",
+    default=10,
+    low=1,
+)
 @flag(
     "--documents DOCS",
-    "also show which documents in DOCS are most typical of each class",
+    "also print each class's most typical documents in these files",
     path=READS,
 )
 @threads_option

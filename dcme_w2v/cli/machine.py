@@ -1,4 +1,4 @@
-"""The commands ``demo``, which trains on text of this machine, and ``doctor``."""
+"""The commands ``demo`` (train on text found on this machine) and ``doctor``."""
 
 import ast
 import contextlib
@@ -24,9 +24,9 @@ from .command import command
 from .options import arguments, flag, json_option
 from .streams import print_json
 
-# Words whose neighbors are printed if the text contains them.
+# The neighbors of these words are printed if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
-LABEL_MIN = 200  # minimum number of paragraphs for a package or module to be a label
+LABEL_MIN = 200  # packages and modules with at least this many paragraphs become labels
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
@@ -35,13 +35,13 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 @arguments("<texts=[CORPUS]...")
 @flag(
     "--collect FILE",
-    "only write the text to this file, one paragraph per line",
+    "only write the text that was found to this file, one paragraph per line",
     path=TEXT,
     group="Output",
 )
 @flag(
     "--documents FILE",
-    'only write lines "label TAB text" to this file, labeled by package or module',
+    'only write labeled paragraphs to this file, as lines "label TAB text"',
     path=TEXT,
     group="Output",
 )
@@ -54,7 +54,7 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     import dcme_w2v
 
     if texts and (collect or documents):
-        raise UsageError("CORPUS: is not supported with --collect or --documents; omit one")
+        raise UsageError("CORPUS: is not supported with --collect or --documents; omit CORPUS")
     start, shown = time.monotonic(), sys.stderr.isatty()
     if texts:
         vectors = dcme_w2v.train([Path(one) for one in texts], progress=shown)
@@ -88,7 +88,7 @@ def _write(labels: dict[str, str], collect: str | None, documents: str | None) -
 
 
 def paragraphs_with_labels() -> dict[str, str]:
-    """Return each distinct paragraph of the installed documentation with its first label."""
+    """Return the distinct paragraphs of the installed documentation, each with a label."""
     labels: dict[str, str] = {}
     for folder in folders():
         for label, text in _texts(folder):
@@ -102,7 +102,7 @@ def paragraphs_with_labels() -> dict[str, str]:
 
 
 def folders() -> list[Path]:
-    """Return the folders that contain Python's standard library, numpy and scipy."""
+    """Return the folders of Python's standard library, numpy and scipy."""
     import numpy
     import scipy
 
@@ -111,7 +111,7 @@ def folders() -> list[Path]:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield labeled texts below a folder: text files, and strings in Python files."""
+    """Yield labeled texts from the text files and Python files below a folder."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if LEFT_OUT.intersection(parts):
@@ -126,7 +126,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strings(path: Path) -> Iterator[str]:
-    """Yield the strings in a Python file, mostly documentation; none if it cannot be parsed."""
+    """Yield the strings in a Python file, which are mostly documentation."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -147,7 +147,7 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield " ".join(words)
 
 
-# Optional packages, with what each one adds.
+# Optional packages, and what each of them adds.
 OPTIONAL = {
     "zstandard": "input compressed with zstd",
     "pyarrow": "input from Parquet and Arrow",

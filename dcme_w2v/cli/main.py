@@ -1,4 +1,4 @@
-"""The program's entry point: run a command; report an error as one line and an exit code."""
+"""The program's entry point: run a command, and report an error as one line."""
 
 import contextlib
 import importlib
@@ -19,7 +19,7 @@ from .options import dashed, flag
 from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# Command name -> module that has the command, imported only when the command is used.
+# For each command, the module that defines it and is imported on first use.
 COMMANDS = {
     "train": "train",
     "vocab": "corpus",
@@ -74,9 +74,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashe
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
-@flag("--debug", "show the traceback of an error", name="traceback_wanted")
+@flag("--debug", "print the traceback of an error", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
-    """Word vectors, document vectors and text classification with many classes.
+    """Word vectors, document vectors, and text classification with many classes.
 
     Results are written to stdout, progress and errors to stderr.
     """
@@ -88,10 +88,10 @@ def main(arguments: list[str] | None = None) -> None:
     prepare_streams()
     try:
         code = run(arguments, raise_on_signals)
-    except KeyboardInterrupt as error:  # arrived after the command
+    except KeyboardInterrupt as error:  # the signal arrived after the command had ended
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
     end_on_signals()
-    if code:  # the exit code already reports output that was not written
+    if code:  # the exit code already reports the failure
         drop_output()
     sys.exit(code)
 
@@ -117,7 +117,7 @@ def _printed_warnings() -> Iterator[None]:
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run one command line, and return its exit code."""
     try:
-        try:  # shell completion exits here
+        try:  # if a shell asks for completions, this exits
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
@@ -133,7 +133,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         return end.exit_code
     except KeyboardInterrupt as error:
         return _report(error, "interrupted", 128 + number_of(error), arguments)
-    except BrokenPipeError:  # the reader, such as `head`, closed the pipe: not a failure
+    except BrokenPipeError:  # a reader such as `head` closed the pipe, which is no failure
         drop_output()
         return 0
     except OSError as error:
@@ -153,9 +153,9 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
-    """Rewrite click's message about an option or argument in the form of this program's errors."""
+    """Rewrite a message of click about an option or argument in this program's form."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # for -sizee, this would be -s
+        name = error.option_name  # this name would be -s for -sizee
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]

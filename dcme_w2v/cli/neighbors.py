@@ -1,4 +1,4 @@
-"""The command `neighbors`, and a loop that reads and answers questions about words."""
+"""The command `neighbors`, and a loop that answers questions about words."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
-_LONGEST = 1 << 20  # maximum bytes of a line
+_LONGEST = 1 << 20  # maximum length of a line in bytes
 
 
 class Answer(NamedTuple):
-    """The answer to a line: a JSON object, rows of text, and the errors."""
+    """The answer to a line, as a JSON object and as rows of text, and its errors."""
 
     record: dict[str, Any]
     rows: Sequence[tuple[str, ...]]
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
-    """Answer the given words or, if there are none, each line of standard input.
+    """Answer the given words, or each line of standard input if no words are given.
 
     An error is printed but does not end a batch. As in `grep`, the exit code is 1 if no line had an
     answer.
@@ -45,7 +45,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # for example, from an empty shell variable
+        if words and not questions:  # an empty shell variable gives an empty word, for example
             raise UsageError(
                 "all words are empty; give a word, or omit the argument to read standard input"
             )
@@ -70,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of lines: a single line from a prompt, otherwise all lines that have arrived."""
+    """Yield lines of standard input: one from a prompt, otherwise all that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -82,15 +82,15 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Decode a line; bytes that are not UTF-8 become words that no vocabulary has."""
+    """Decode a line; invalid UTF-8 becomes words that no vocabulary contains."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def _prompted() -> Iterator[str]:
-    """Yield typed lines, with line editing and history."""
+    """Yield lines typed at a prompt with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
-    prompt = "> " if sys.stdout.isatty() else ""  # keep the prompt out of files
+    prompt = "> " if sys.stdout.isatty() else ""  # a prompt must not be written to files
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)
@@ -102,15 +102,15 @@ def _prompted() -> Iterator[str]:
 )
 @arguments("<vectors words=[WORD]...")
 @count_option
-@flag("--among WORDS", "print only neighbors among these words, separated by spaces")
+@flag("--among WORDS", "print only neighbors among these words, which are separated by spaces")
 @flag(
     "--stability VECTORS...",
-    "show how many of these files also list the word (vectors trained with other seeds)",
+    "print how many of these files, trained with other seeds, also list the word",
     name="others",
     multiple=True,
     path=READS,
 )
-@flag("--ignore-case", "look up out-of-vocabulary words in lower case")
+@flag("--ignore-case", "look up the lowercase form of out-of-vocabulary words")
 @json_option
 def neighbors(
     vectors: str,
@@ -173,7 +173,7 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Lowercase a word (perhaps with a sign) if only its lowercase form is in the vocabulary."""
+    """Lowercase a word, perhaps with a sign, if only that form is in the vocabulary."""
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()
@@ -182,7 +182,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors in another file for each query in a line."""
+    """Return the neighbors for each query in a line, among the words of one file."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -192,14 +192,14 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add to each neighbor the number of files that list it."""
+    """Add to each neighbor in a record the number of files that also list it."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
 
 
 def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Parse a line into its queries, by name, and the words that have no vector.
+    """Parse a line into queries by name; also return the words that have no vector.
 
     Each word is a query, but a line with signs is one query. A vocabulary word that starts with +
     or - is read as a word.
@@ -216,10 +216,10 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
 
 
 def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
-    """Return the words that have a vector; warn about the others."""
+    """Return the words that have a vector; warn about all others."""
     known = [word for word in words if word in v]
     if not known:
-        raise UsageError(f"--among: {path} has none of these words; check spelling and case")
+        raise UsageError(f"--among: {path} contains none of these words; check spelling and case")
     if len(known) < len(words):
         missing = [word for word in words if word not in known]
         warn(f"{_no_vector(path, missing, v.words)}; skipped")

@@ -1,4 +1,4 @@
-"""Convert option dataclasses to click options, and option values back to objects.
+"""Convert option dataclasses to click options, and values of options back to objects.
 
 Only the dataclass checks bounds, types and choices, in `collect`. Flags that several commands share
 are also declared here.
@@ -28,12 +28,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def dashed(name: str) -> str:
-    """Return ``min-count`` for ``min_count``."""
+    """Replace underscores by dashes: ``min_count`` becomes ``min-count``."""
     return name.replace("_", "-")
 
 
 class Option(click.Option):
-    """A click option that has a heading in the help; only ``--help-all`` shows advanced ones.
+    """A click option with a heading in the help; only ``--help-all`` shows advanced ones.
 
     `path` is the role of a path, `declared` the dataclass that has the option as a field,
     `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
@@ -57,7 +57,7 @@ class Option(click.Option):
         self.declared, self.word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Also accept the option's name in word2vec.c, which the help does not show."""
+        """Add the option to the parser, also by its name in word2vec.c, which is not shown."""
         shown = self.opts
         self.opts = [*shown, f"-{self.word2vec}"] if self.word2vec else shown
         super().add_to_parser(parser, ctx)
@@ -65,7 +65,7 @@ class Option(click.Option):
 
     @property
     def takes_many(self) -> bool:
-        """Whether all arguments up to the next option are its values, such as ``*.bin``."""
+        """Whether all words up to the next option, such as ``*.bin``, are values of this option."""
         return self.multiple and str(self.metavar).endswith("...")
 
 
@@ -156,7 +156,7 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
 
 
 class Argument(click.Argument):
-    """An argument; `path` is the role of a path, and `missing` the value if none is given."""
+    """An argument of a command, with the role of a path and a default value `missing`."""
 
     def __init__(
         self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
@@ -165,13 +165,13 @@ class Argument(click.Argument):
         self.path, self.missing = path, missing
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the converted value; click has no defaults for arguments with many values."""
+        """Convert the value; use `missing`, since click has no default for many values."""
         found = super().process_value(ctx, value)
         return found or self.missing or found
 
 
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds arguments, as ``<model <docs...`` or ``<source=IN [words]...``.
+    """Return a decorator that adds arguments, such as ``<model <docs...``.
 
     ``<`` precedes a path that is read, ``>`` one that is written, and ``|`` paths that are read
     from standard input if none is given. A name may be followed by = and its metavar. Brackets
@@ -198,7 +198,7 @@ _SIGNS = {"<": READS, "|": READS, ">": WRITES}
 def output_option(
     metavar: str, help: str, path: str = WRITES, required: bool = True, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
-    """Return the --output option for the file or folder that a command writes."""
+    """Return the option --output for the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
@@ -211,8 +211,8 @@ def output_option(
 
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
-quiet_option = flag("--quiet", "print only errors", group="Run")
-count_option = flag("-k N", "number of words per answer", name="topn", default=10, low=1)
+quiet_option = flag("--quiet", "print errors only", group="Run")
+count_option = flag("-k N", "number of words to print per answer", name="topn", default=10, low=1)
 
 
 def options_of(
@@ -248,7 +248,7 @@ def options_of(
         if item.type is not bool:
             metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
             shape = {"type": Value(item.type, item.choices), "metavar": metavar, "bare": item.bare}
-        elif item.optional:  # three states: on, off, chosen by the program
+        elif item.optional:  # has three states: on, off, or chosen by the program
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
             *flags,
@@ -284,7 +284,7 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
-    """Return the names of the parameters that the user gave to a command (default: this one)."""
+    """Return the names of the parameters that the user gave to the current command."""
     ctx = ctx or click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
@@ -300,7 +300,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add the column options to a command, and apply them to the paths in these arguments."""
+    """Add column options to a command, and apply them to the paths in these arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
@@ -327,11 +327,11 @@ def reads_documents(
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
 seeds_option = options_of(SeedsOptions)
-dry_run_option = flag("--dry-run", "report the required memory, then stop", group="Run")
+dry_run_option = flag("--dry-run", "print the required memory, then stop", group="Run")
 
 
 def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
-    """Print a plan; raise its error "refused" if there is not enough memory.
+    """Print a plan; raise its error "refused" if memory is too small.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command `search`: find passages that answer queries, and pairs that are nearly identical."""
+"""The command `search`: find passages that answer queries, or near-duplicates."""
 
 from __future__ import annotations
 
@@ -43,14 +43,18 @@ if TYPE_CHECKING:
     name="queries",
     multiple=True,
 )
-@flag("-k N", "number of documents per query", default=10, low=1)
-@flag("--duplicates", "print pairs of nearly identical documents instead")
+@flag("-k N", "number of documents to print per query", default=10, low=1)
+@flag("--duplicates", "print pairs of nearly identical documents instead of answering queries")
 @flag(
     "--threshold X",
-    "minimum similarity of the pairs, from 0 to 1  [default: 0.55]",
+    "minimum similarity of printed pairs, from 0 to 1  [default: 0.55]",
     type=click.FloatRange(0, 1, min_open=True),
 )
-@flag("--vectors VECTORS", "word vectors whose cosines are added to the scores", path=READS)
+@flag(
+    "--vectors VECTORS",
+    "word vectors, whose cosines are added to the scores of documents",
+    path=READS,
+)
 @output_option("MODEL", "write the index to this file, which can later replace DOCS",
                required=False)  # fmt: skip
 @options_of(SearchOptions)
@@ -85,7 +89,7 @@ def search(
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
-        raise UsageError("DOCS is standard input; give --query")
+        raise UsageError("DOCS is standard input; give queries by --query")
     options = collect(SearchOptions, values)
     found = _loaded(docs, options, vectors, output, encoding_errors, quiet)
     if output:
@@ -99,7 +103,8 @@ def search(
             asked += len(texts)
         if answered < asked:
             warn(
-                f"{asked - answered} of {asked} queries have no results: no document contains any "
+                f"{asked - answered} of {asked} queries have no results, because no document "
+                "contains any "
                 "of their words"
             )
         if asked and not answered:
@@ -114,7 +119,7 @@ def _loaded(
     encoding_errors: str,
     quiet: bool,
 ) -> Search:
-    """Load a saved index, or index the documents."""
+    """Load a saved index, or build one from the documents."""
     from dcme_w2v.formats.artifact import check_model_target, kind_of_artifact
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.search.searcher import KIND, Search
@@ -124,7 +129,8 @@ def _loaded(
     if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
         if vectors or options != SearchOptions():
             raise UsageError(
-                f"{docs[0]}: is an index with fixed options; omit --vectors and ranking options"
+                f"{docs[0]}: is a saved index, whose options are fixed; omit --vectors and "
+                "ranking options"
             )
         return Search.load(docs[0])
     names: list[str] = []
@@ -146,7 +152,7 @@ def _loaded(
 
 
 def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]]:
-    """Yield lists of queries; from standard input, each list has all that have arrived."""
+    """Yield lists of queries; on standard input, a list has all queries that have arrived."""
     from dcme_w2v.files.opening import LINE_BYTES, CorpusFile, arriving_lines
     from dcme_w2v.formats.documents import read_documents
 
@@ -165,7 +171,7 @@ def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]
 def _is_file(query: str) -> bool:
     try:
         return Path(query).is_file()
-    except (OSError, ValueError):  # too long for a name, or NUL
+    except (OSError, ValueError):  # the query is too long for a file name, or contains NUL
         return False
 
 

@@ -1,4 +1,4 @@
-"""Run a command once per seed, and print mean and standard deviation of its measures as a table.
+"""Run a command once per seed, and print a table with the means of its measures.
 
 The files of a seed have its number before their suffix: with ``--seeds 3``, ``--output v.bin`` is
 v-1.bin, v-2.bin and v-3.bin. `train` and `classify train` write them, and the commands that
@@ -27,13 +27,13 @@ from dcme_w2v.options import SeedsOptions
 
 from .streams import print_json
 
-# Entries of the JSON that are settings or details.
+# These entries of the JSON output are settings or details, not measures.
 LEFT_OUT = ("options", "choice", "epochs", "calibration", "per_class")
 ONE_RUN = ("checkpoint", "resume", "dry_run")
 
 
 def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) -> None:
-    """Run a command for each seed, one after the other, and print the table of its measures.
+    """Run a command for one seed after the other, and print the table of its measures.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return the N seeds from --seed on, or no seeds for a table of one run."""
+    """Return N seeds, which start at --seed, or [] for a table of a single run."""
     if wanted.seeds is None:
         return []
     for name in ONE_RUN:
@@ -69,7 +69,7 @@ def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
 
 
 def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the parameters of one run that depend on its seed: the seed and the paths.
+    """Return the parameters that differ between runs: the seed and the paths.
 
     The paths are those of the outputs. An evaluation has no seed, so its first argument (the
     vectors or the model) also depends on the run.
@@ -85,7 +85,9 @@ def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str
         if role is None or not path:
             continue
         if path == STANDARD or (isinstance(path, tuple) and STANDARD in path):
-            raise UsageError("--seeds: runs cannot share standard input or output; give files")
+            raise UsageError(
+                "--seeds: several runs cannot share standard input or output; give files"
+            )
         if role != READS or param in arguments[:1]:
             found[str(param.name)] = numbered(path, seed)
     return found
@@ -101,7 +103,7 @@ def numbered(path: str, seed: int) -> str:
 
 
 def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the name and value of each fraction in an object and in its lists of objects."""
+    """Yield the name and value of each float in a JSON object and in its named parts."""
     if isinstance(found, dict):
         own = str(found.get("name", ""))
         if name == "" and isinstance(last := (found.get("epochs") or [None])[-1], dict):
@@ -118,7 +120,7 @@ def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def summary(values: list[float]) -> dict[str, Any]:
-    """Return the mean, the standard deviation (n - 1; None for one value) and the values."""
+    """Return the values with their mean and their sample standard deviation."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "standard_deviation": deviation, "values": values}
 

@@ -23,7 +23,7 @@ class Terminated(KeyboardInterrupt):
 
 
 class _Terminate:
-    """A signal handler that raises `Terminated`; during an import, it sends the signal again.
+    """A signal handler that raises `Terminated`, or repeats a signal that interrupts an import.
 
     An import may lose the exception: Cython modules, for example, clear exceptions while they
     register their types.
@@ -41,11 +41,12 @@ class _Terminate:
             frame = frame.f_back
         self._raised.set()
         if HANGUP is not None:
-            signal.signal(HANGUP, signal.SIG_IGN)  # see `recording_signals`
+            # `recording_signals` explains why SIGHUP is ignored.
+            signal.signal(HANGUP, signal.SIG_IGN)
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until it raises; a single one may come just before a blocking call."""
+        """Send a signal repeatedly until it raises, since one may arrive before a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -58,7 +59,7 @@ class _Terminate:
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
-            if is_own and time.monotonic() > end:  # the import hangs, and there is no work to save
+            if is_own and time.monotonic() > end:  # the import hangs, and no work would be lost
                 os._exit(128 + number)
 
 
@@ -66,7 +67,7 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Make all `SIGNALS` raise exceptions, except those that the process was started to ignore.
+    """Make all `SIGNALS` raise exceptions, except those that the process ignores.
 
     An exception that is lost because it was raised in a destructor is raised again.
     """
@@ -85,7 +86,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Restore the system's default, ending the process, for all `SIGNALS` that raise exceptions."""
+    """Make all `SIGNALS` that raise exceptions end the process, as is the system's default."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
@@ -100,7 +101,7 @@ def number_of(error: BaseException) -> int:
 
 @contextlib.contextmanager
 def recording_signals() -> Iterator[ReceivedSignal]:
-    """Record the first signal instead of raising; a second SIGINT or SIGTERM ends the process.
+    """Record the first signal instead of raising it; a second one ends the process.
 
     SIGHUP does not count as a second signal, because it seldom comes alone: when a terminal closes,
     the terminal and its shell each send one, and a system that shuts down sends it with SIGTERM.
@@ -119,7 +120,7 @@ def recording_signals() -> Iterator[ReceivedSignal]:
         for one in heeded:
             if one == HANGUP:
                 signal.signal(one, signal.SIG_IGN)
-            elif number != HANGUP:  # the system's default works whatever the process is doing
+            elif number != HANGUP:  # the system's default ends the process whatever it is doing
                 signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, record) for one in heeded}

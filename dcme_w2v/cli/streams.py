@@ -20,28 +20,28 @@ from dcme_w2v import platform
 from dcme_w2v.files.atomic import STANDARD, OutputFile
 from dcme_w2v.formats.records import plain
 
-# Opened in the opposite mode, so that reading or writing still fails.
+# Closed streams are opened in the opposite mode, so that using them still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """Standard error that drops data if it cannot be written."""
+    """Standard error, which drops data that cannot be written."""
 
     def write(self, data: Any) -> int:
-        """Write some bytes, or drop all of them."""
+        """Write bytes, or drop them if writing fails."""
         written = None
         with contextlib.suppress(OSError):
-            written = super().write(data)  # None if a non-blocking pipe is full
+            written = super().write(data)  # writing to a full non-blocking pipe returns None
         return len(data) if written is None else written
 
 
 class _Output(OutputFile):
-    """Standard output that is named in its errors; see `ignore_broken_pipe`."""
+    """Standard output, whose errors name it, and which may ignore a broken pipe."""
 
     ignores_broken_pipe = False
 
     def write(self, data: Any) -> int:
-        """Write some bytes."""
+        """Write bytes; return how many were written."""
         try:
             return super().write(data)
         except OSError as error:
@@ -53,12 +53,13 @@ class _Output(OutputFile):
 
 
 def prepare_streams() -> None:
-    """Guard the standard streams; call once, before any file is opened."""
+    """Guard the standard streams; call this once, before any file is opened."""
     for number, mode in enumerate(_CLOSED_MODES):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, mode), True)  # takes the lowest free descriptor
+            # The new file gets the descriptor of the closed stream.
+            os.set_inheritable(os.open(os.devnull, mode), True)
     sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
     sys.stderr.reconfigure(line_buffering=True)
@@ -80,19 +81,19 @@ def ignore_broken_pipe(*targets: str | None) -> None:
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
-    """Print a value as JSON in one line, or indented; NaN and infinity become null."""
+    """Print a value as JSON on one line, or indented; NaN and infinity become null."""
     click.echo(json.dumps(plain(value), indent=indent, allow_nan=False, default=str))
 
 
 def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
-    """Print statistics as a line on stderr, and as JSON on stdout if `as_json`."""
+    """Print statistics as a line on stderr, and with `as_json` as JSON on stdout."""
     if as_json:
         print_json(figures)
     click.echo(line.format_map(figures), err=True)
 
 
 def drop_output() -> None:
-    """Discard pending and later output to standard output."""
+    """Discard all pending and later output to standard output."""
     number = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError, ValueError):
         os.dup2(number, sys.stdout.fileno())
@@ -100,7 +101,7 @@ def drop_output() -> None:
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
-    """Return a text stream on `raw` with the encoding of the stream that it replaces.
+    """Return a text stream that writes to `raw` with the encoding of the stream it replaces.
 
     Bytes in arguments and paths that are not UTF-8 are written unchanged. An ASCII stream becomes
     UTF-8, as with click, which would however replace such bytes.

@@ -1,4 +1,4 @@
-"""`dcme-w2v train`: train word vectors; supports word2vec.c's command lines too."""
+"""The command ``train``, which also accepts word2vec.c's command lines."""
 
 import os
 from pathlib import Path
@@ -74,7 +74,7 @@ def train(
     defaults of word2vec.c. Runs with several threads differ, unless --deterministic is given.
     SIGINT, SIGTERM or SIGHUP saves the state and stops.
     """
-    # BLAS starts its threads when NumPy is imported; training uses threads of its own.
+    # BLAS, which training does not use, would start threads when NumPy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dcme_w2v import train as trained
     from dcme_w2v.formats.corpus import CorpusPaths
@@ -85,12 +85,12 @@ def train(
     unk = given.get("unk")
     if not corpus and unk is not None and Path(unk).exists():
         raise UsageError(
-            f"no corpus: {unk} was read as the value of --unk; give --unk after the corpus"
+            f"no corpus is given, since {unk} was read as the value of --unk; give --unk last"
         )
     if not corpus:
-        raise UsageError("no corpus; give files or folders, or - for standard input")
+        raise UsageError("no corpus is given; give files or folders, or - for standard input")
     if "output" not in given and not dry_run:
-        raise UsageError("no --output; give a file for the vectors, or --dry-run")
+        raise UsageError("no --output is given; give a file for the vectors, or --dry-run")
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",

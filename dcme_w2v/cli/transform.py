@@ -1,4 +1,4 @@
-"""The command ``transform``, which uses a model to convert documents to numeric features."""
+"""The command ``transform``, which converts documents to numeric features by a model."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -54,7 +54,7 @@ def transform(
 
 
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
-    """Return the number of columns, and an iterator over batches of rows and labels."""
+    """Return the number of columns, and an iterator of batches of rows with their labels."""
     from dcme_w2v.classify.dataset import pieces
     from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
     from dcme_w2v.formats.documents import read_documents
@@ -65,7 +65,7 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
     if not hasattr(loaded, "transform"):
         kind = kind_of_artifact(model)
         raise UsageError(
-            f"{model}: is a model of kind {kind!r}; give one from scdv fit, latent fit or fuse fit"
+            f"{model}: contains {kind!r}; give a model from scdv fit, latent fit or fuse fit"
         )
     found: Iterator[Any] = pieces(loaded, docs, None)
     rows = ((loaded.transform(matrix, threads), labels) for matrix, labels, _ in found)

@@ -46,7 +46,8 @@ KV = (
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "rows for --to: static (default, weighted for sentences) or mean (the unchanged vectors)",
+    "what --to writes: rows weighted for sentences (static, the default) or unchanged vectors "
+    "(mean)",
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
@@ -141,9 +142,9 @@ def info(file: str, as_json: bool) -> None:
     "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
 )
 @arguments("<vectors")
-@flag("--classes N", "number of classes", low=1, required=True)
+@flag("--classes N", "number of clusters", low=1, required=True)
 @output_option("FILE", "write the classes to this file (-: standard output)", TEXT)
-@flag("--limit N", "use only the first N words", low=1)
+@flag("--limit N", "cluster only the first N words", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
 def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
@@ -172,16 +173,13 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @output_option("PNG", "write the plot to this file: .png, .pdf or .svg (-: standard output)")
 @flag(
     "--field NAME",
-    "log field to draw, such as lr; may be given several times (default: losses and "
-    "log-probabilities)",
+    "log field to draw, such as lr (repeatable; default: losses and log-probabilities)",
     name="fields",
     multiple=True,
 )
 @flag("--words WORDS", "words to draw, separated by spaces")
-@flag(
-    "--labels FILE", "labels of the rows, one line per row, which determine the colors", path=READS
-)
-@flag("--limit N", "draw this many words (default: 100) or rows (default: 2000)", low=3)
+@flag("--labels FILE", "file of labels, one line per row, which determine the colors", path=READS)
+@flag("--limit N", "number of words (default: 100) or rows (default: 2000) to draw", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
@@ -205,19 +203,19 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "file of labels for coloring: one line per row, columns separated by tabs",
+    "labels file, with one line per row and columns separated by tabs",
     path=READS,
 )
 @flag(
     "--color N",
-    "column of --labels that determines the colors; other columns are document titles",
+    "column of --labels that determines colors; all others are document titles",
     default=1,
     low=1,
 )
 @flag("--method tsne|pca", "projection method", default="tsne")
 @flag(
     "--limit N",
-    "show at most this many rows per file (the most frequent words)",
+    "maximum number of rows per file to show (the first ones)",
     default=50_000,
     low=3,
 )

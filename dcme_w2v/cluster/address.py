@@ -1,4 +1,4 @@
-"""Parses the address of a cluster (`--cluster`), and connects to it with `open_cluster`."""
+"""Parse the address of a cluster (`--cluster`), and connect to it."""
 
 import contextlib
 import re
@@ -9,7 +9,7 @@ from dcme_w2v.files.opening import read_json
 from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import QUIET, Reporter
 
-WORKERS_MAX = 1024  # maximum N in local:N
+WORKERS_MAX = 1024  # the maximum N in the address local:N
 
 
 @contextlib.contextmanager
@@ -39,14 +39,15 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: package missing ({error}); pip install distributed cryptography"
+            f"--cluster={address}: a package is missing ({error}); pip install distributed "
+            "cryptography"
         ) from error
     with opened(address, where, reporter) as executor:
         yield executor
 
 
 def parsed(address: str) -> int | str:
-    """Parse ``local:N`` to N; otherwise return a scheduler's address, perhaps read from its file.
+    """Parse ``local:N`` to N, or return the address of a scheduler, perhaps from its file.
 
     Raises
     ------

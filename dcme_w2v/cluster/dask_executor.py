@@ -40,19 +40,19 @@ ANSWER_SECONDS, TRANSFER_SECONDS = (
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
-SCRATCH = "dcme-w2v-cluster-"  # start of the name of the private temporary folder
+SCRATCH = "dcme-w2v-cluster-"  # prefix of the name of the private temporary folder
 CONFIG = {
-    # A solver passes its point, which can be large, as an argument.
+    # Solvers pass large points as arguments.
     "distributed.admin.large-graph-warning-threshold": "1TB",
-    # Keep replicas: the only copy of a value must not be on a slow worker.
+    # Replicas are kept, so that the only copy of a value is not on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
     "distributed.scheduler.worker-ttl": f"{TTL_MINUTES} minutes",
     "distributed.worker.profile.enabled": False,
 }
 
-# Local workers keep freed memory (glibc) for the tables of the next round: the kernel takes longer
-# to clear new pages than a worker takes to copy the tables. Dask's own defaults release memory.
+# Makes glibc keep freed memory in local workers for the tables of the next round,
+# because the kernel clears new pages slowly. Dask's defaults would release the memory.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
 
 
@@ -71,9 +71,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        self._seen: dict[
-            str, tuple[float, float]
-        ] = {}  # the last heartbeat of each worker, and its arrival time
+        self._seen: dict[str, tuple[float, float]] = {}
 
     @property
     def workers(self) -> int:  # type: ignore[override]
@@ -85,7 +83,7 @@ class DaskExecutor(Executor):
     def submit(
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
-        """Submit a task."""
+        """Submit a task to the scheduler, for any worker or a preferred one."""
         pinned: dict[str, Any] = {}
         if number is not None and self._known:
             worker = sorted(self._known)[number % len(self._known)]
@@ -94,7 +92,7 @@ class DaskExecutor(Executor):
         return self._client.submit(_run, function, label, *args, key=key, pure=False, **pinned)
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait until all values are computed."""
+        """Wait until all futures have their values."""
         while True:
             for one in futures:
                 if one.status == "error":
@@ -105,16 +103,16 @@ class DaskExecutor(Executor):
                 return
             self._look()
             self.watch()
-            with contextlib.suppress(Exception):  # a lost scheduler is found by `_look`
+            with contextlib.suppress(Exception):  # `_look` reports a lost scheduler
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
-        """Wait for a value and fetch it."""
+        """Wait for the value of a future, and fetch it."""
         self.wait([future])
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return `workers`, `lost_workers` and `bytes_sent`."""
+        """Return the numbers of workers, of lost workers, and of bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
@@ -125,7 +123,7 @@ class DaskExecutor(Executor):
             own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         except ClusterError as error:
             raise ClusterError(
-                f"a worker, or the scheduler, did not answer within {ANSWER_SECONDS:g} s: it "
+                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s: it "
                 "stopped or is cut off; restart it"
             ) from error
         for worker, theirs in sorted(found.items()):
@@ -138,7 +136,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Return the scheduler's answer; raise ClusterError if none arrives in time."""
+        """Call the scheduler and return its answer; raise ClusterError if none arrives in time."""
         try:
             if self._client.status != "running":
                 raise _no_answer()
@@ -148,7 +146,7 @@ class DaskExecutor(Executor):
             raise _no_answer() from error
 
     def _look(self) -> None:
-        """Report workers that were lost since the last call.
+        """Report silent workers, and workers that were lost since the last call.
 
         Raises
         ------
@@ -166,7 +164,7 @@ class DaskExecutor(Executor):
             if sign != about["last_seen"]:
                 self._seen[worker] = about["last_seen"], now
             elif now - since > SILENT_SECONDS:
-                self._seen[worker] = sign, math.inf  # report it only once
+                self._seen[worker] = sign, math.inf  # a silent worker is reported only once
                 self.reporter.message(
                     f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s: it stopped "
                     f"or is cut off; its work is repeated after {TTL_MINUTES} minutes"
@@ -186,7 +184,7 @@ async def _settled(client: Any, futures: Sequence[Any]) -> None:
     would refer to the futures, whose values would stay in memory until garbage is collected.
     """
     with (
-        client.as_current(),  # `distributed.wait` uses the current client
+        client.as_current(),  # `distributed.wait` needs the current client
         contextlib.suppress(Exception, asyncio.CancelledError),
     ):
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
@@ -196,7 +194,7 @@ def _error(error: BaseException) -> BaseException:
     if isinstance(error, KilledWorker):
         key: Any = error.task
         return ClusterError(
-            f"{key[1] or key[0]} made {error.allowed_failures + 1} workers stop, most likely for "
+            f"{key[1] or key[0]} made {error.allowed_failures + 1} workers stop, probably for "
             "lack of memory; give more --shards"
         )
     if isinstance(error, DcmeError):
@@ -235,7 +233,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
     security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        for one in map(logging.getLogger, loggers):  # they print tracebacks
+        for one in map(logging.getLogger, loggers):  # Dask's loggers print tracebacks
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
@@ -247,7 +245,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
+                warnings.simplefilter("ignore")  # `check_versions` checks versions, too
                 client = _connected(where, security)
         except ResourceError:
             raise
@@ -271,14 +269,14 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A client that only `_close` closes; an unconnected one would otherwise fail at exit."""
+    """A client that only `_close` closes, since closing an unconnected one fails at exit."""
 
     def __del__(self) -> None:
         """Do nothing."""
 
 
 def _connected(scheduler: Any, security: Any) -> Any:
-    """Return a connected client; Dask's time limit does not cover a silent scheduler."""
+    """Connect a client to the scheduler, with a time limit even if the scheduler is silent."""
     found: list[Any] = []
 
     def connect() -> None:
@@ -305,7 +303,7 @@ def _close(owner: Any) -> None:
 
 
 class _NoHttp:
-    """A base for schedulers and workers without Dask's HTTP server, which has no authentication."""
+    """Base class of schedulers and workers without Dask's unprotected HTTP server."""
 
     def start_http_server(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing, so that no port is opened."""
@@ -330,7 +328,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     options = {
         **common,
         "nthreads": 1,
-        "memory_limit": 0,  # no spilling to disk, and no killing below the limit of the system
+        "memory_limit": 0,  # workers neither spill to disk nor stop at a limit of Dask
         "silence_logs": logging.CRITICAL,
         "worker_class": _Worker,
         "death_timeout": START_SECONDS,
@@ -354,10 +352,10 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """Makes local workers ignore Ctrl-C and other signals to the process group."""
+    """Makes local workers ignore signals to the process group, such as Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
-        """Prepare a worker, which runs in the main thread of its process."""
+        """Make a worker's process ignore these signals."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)

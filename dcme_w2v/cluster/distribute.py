@@ -1,4 +1,4 @@
-"""Trains a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
+"""Train a classifier on a cluster, by one of the methods of `--distribute`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
@@ -32,7 +32,7 @@ from .words import rate_at, seed_of
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
-    """Assign documents to shards by a hash of the seed and the document's index (splitmix64)."""
+    """Assign documents to shards by a hash of the seed and of their indices."""
     numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
     mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
     return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
@@ -58,13 +58,13 @@ class Shard:
     square: float
 
 
-Piece = tuple[Array, F64, float]  # trained rows of a shard, their offsets, and the loss
+Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets, and loss
 
 
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard: all epochs from zero weights, or epoch `number` from `start`."""
+    """Train on a shard, either all epochs from zero weights, or one epoch from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()
@@ -80,7 +80,7 @@ def learn(
 
 
 def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
-    """Return the gradient and the loss of a shard at a point."""
+    """Return the gradient and the loss of a shard's documents at a point."""
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
     documents, labels = data.instances()
@@ -115,7 +115,7 @@ class Distributed:
         self.record: dict[str, Any] = {}
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Check the options, and return those that each worker uses.
+        """Check the options, and return the options for each worker.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Distributed:
         return dataclasses.replace(options, threads=options.threads or 1)
 
     def train(self, task: Task) -> None:
-        """Train to the end.
+        """Train on the cluster until all epochs or iterations are done.
 
         Raises
         ------
@@ -163,10 +163,10 @@ class Distributed:
             task.iterate(run)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Scale averaged weights by held-out documents, and return the record of the training."""
+        """Scale averaged weights to fit held-out documents; return the record of the training."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            # averaged weights are too small, as disagreeing shards cancel out
+            # Averaged weights are too small, because disagreeing shards cancel each other out.
             held = scores_of(weights, holdout, 1)
             (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)
@@ -175,14 +175,15 @@ class Distributed:
 
 
 def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
-    """Send each shard's documents as arguments of a task, so that the task can be repeated."""
+    """Send each shard's documents to a worker, as arguments of a task that can be repeated."""
     data, found = task.data, []
     dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):
         own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
         if not own.labels:
             raise UsageError(
-                f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; lower it"
+                f"--shards={count}: with {len(dealt):,} documents, shard {k + 1} is empty; give "
+                "fewer shards"
             )
         matrix, weights = own.matrix, own.weights
         if weights is None:
@@ -199,14 +200,14 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
 
 
 class _Work:
-    """Trains one task on its shards."""
+    """Trains the weights of one task on its shards."""
 
     def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards
         self._options, self._counts = task.options, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
-        """Train with a method from `DistributeOptions`.
+        """Train by one of the methods of `DistributeOptions`.
 
         The mean over p shards has only 1 / p of the change that a single shard makes to the
         weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
@@ -221,7 +222,7 @@ class _Work:
             sent = self._executor.submit(given_value, start) if iterates else None
             pieces, tables = self._all(learn, number, sent), []
             for shard, (rows, _, _) in zip(self._shards, pieces, strict=True):
-                tables.append(start.copy())  # untrained rows have their initial values
+                tables.append(start.copy())  # rows that were not trained keep their initial values
                 tables[-1][shard.at] = rows
             if method == "vote":
                 models = [Weights(len(start) - 1, task.classes, options.bias) for _ in tables]
@@ -237,18 +238,18 @@ class _Work:
                 break
 
     def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
-        """Train the shards for some epochs, and return their mixed tables."""
+        """Mix the tables that the shards learned in the given epochs."""
         options, count = self._options, len(self._shards)
         if options.solver == "lbfgs" or count == 1:
             return mean_by_counts(start, tables, self._counts)
         epochs = options.epochs or 1
         rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
         square = sum(one.square for one in self._shards) / count
-        # the curvature of the loss along a document is about 1
+        # The reach assumes that the loss has a curvature of about 1 along a document.
         return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:
-        """Return the gradient summed over shards, in fixed order and double precision."""
+        """Return the loss and the gradient, summed over shards in a fixed order."""
         point = np.ascontiguousarray(self._task.weights.table[:, : self._task.classes])
         pieces = self._all(gradient, self._executor.submit(given_value, point))
         total = np.zeros(point.shape)
@@ -257,7 +258,7 @@ class _Work:
         return sum(loss for _, _, loss in pieces), total
 
     def _all(self, function: Callable[..., Piece], *more: Any) -> list[Piece]:
-        """Call a function for each shard, and raise an error if any call fails."""
+        """Call a function for each shard on the workers; raise an error if any call fails."""
         options, classes = self._options, self._task.classes
         return self._executor.all([
             self._executor.submit(
@@ -269,5 +270,5 @@ class _Work:
         ])  # fmt: skip
 
     def _mean(self, values: list[Any]) -> Any:
-        """Return the mean over the shards, weighted by their documents."""
+        """Return the mean over the shards, weighted by their numbers of documents."""
         return np.average(values, axis=0, weights=[counts[-1] for counts in self._counts])

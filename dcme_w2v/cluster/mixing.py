@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-GRAINS = 64  # each table is divided into this many grains, the smallest units of a block
+GRAINS = 64  # each table consists of this many grains, and each block of whole grains
 
 
 def blocks(rows: int, count: int) -> list[slice]:
-    """Divide the rows of a table into at most `count` ranges of whole grains."""
+    """Divide the rows of a table into at most `count` blocks of whole grains."""
     count = min(count, GRAINS)
     edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
 def grains(rows: int, block: slice) -> list[slice]:
-    """Return the row ranges of a block's grains, counted from the first row of the block."""
+    """Return the row ranges of the grains in a block, relative to the block's first row."""
     cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
     found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
     return [slice(one.start - block.start, one.stop - block.start) for one in found]
@@ -43,7 +43,7 @@ def in_turn(
     counts: Sequence[NDArray[np.integer | np.floating]],
     reach: float,
 ) -> F32:
-    """Mix rows about as if the shards had been trained one after another.
+    """Mix rows approximately as if the shards had been trained one after another.
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
     change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
@@ -69,7 +69,7 @@ def in_turn(
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions in a table along which learning is fast or slow.
+    """Orthogonal directions of a table's rows, and how fast learning is along each.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
-    """Return the weighted sums over a block, which `directions` adds over all blocks.
+    """Return a block's weighted sums of outer products, which `directions` adds up.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
                 after += one[grain]
             after /= len(learned)
             extended *= np.sqrt(weights[grain, None])
-            # For a matrix and its own transpose, BLAS computes only half of the products.
+            # BLAS computes only half of a product of a matrix and its transpose.
             np.matmul(extended.T, extended, out=product)
     return found
 
@@ -142,12 +142,12 @@ def directions(parts: Sequence[F64], context: float) -> Directions:
 
 
 def share(x: Array, shards: int) -> Array:
-    """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))), the factor of the sum of p changes.
+    """Return the factor g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))) for the sum of p changes.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
-    left: Array = np.exp(-x)  # g is the mean of the powers 0 to p - 1 of `left`
+    left: Array = np.exp(-x)  # g(x) is the mean of `left` to the powers 0 to p - 1
     found = np.ones_like(left)
     for _ in range(shards - 1):
         found *= left
@@ -159,7 +159,7 @@ def share(x: Array, shards: int) -> Array:
 def curvature(
     rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
 ) -> F32:
-    """Return U + E g(x) E^T (Delta_1 + ... + Delta_p), x = steps * lambda by row and direction.
+    """Mix rows: return U + E g(x) E^T (Delta_1 + ... + Delta_p), where x = steps * lambda.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # a grain fits the processor's cache
+        for grain in grains(rows, block):  # a grain fits in the processor's cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

@@ -1,4 +1,4 @@
-"""Divides a corpus into shards, contiguous ranges of its files, and counts their words.
+"""Divide a corpus into shards (contiguous parts of its files), and count their words.
 
 Plain files and JSON lines are divided at line ends, Parquet and Arrow between row groups; CSV,
 compressed files and URLs are not divided. The counts of the shards stay on the workers, divided
@@ -44,13 +44,13 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
-PACKED = 4  # approximate bytes of text per byte of a compressed file
-SHARD_BIT = 32  # bits of a word's number: its shard from this bit on, its ID in the shard below
+PACKED = 4  # estimated bytes of text per byte of a compressed file
+SHARD_BIT = 32  # a word's number has its shard from this bit on, and its ID in the lower bits
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A contiguous part of a corpus.
+    """A contiguous part of a corpus, for one worker.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """Name of the shard in messages."""
+        """The name of the shard in messages: its first file, and how many more."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
         return f"{first.path}{where}{more}"
 
     def corpus(self) -> Corpus:
-        """Open the text of the shard, on a worker.
+        """Open the text of the shard; called on a worker.
 
         Raises
         ------
@@ -84,7 +84,9 @@ class Shard:
             if is_address(str(span.path)):
                 continue
             if not Path(span.path).exists():
-                raise NoSuchFileError(f"{span.path}: there is no such file: {remedy}")
+                raise NoSuchFileError(
+                    f"{span.path}: the file does not exist on this worker: {remedy}"
+                )
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(
                     f"{span.path}: has {here} bytes on this worker, but {size} where the "
@@ -94,7 +96,7 @@ class Shard:
 
 
 def check_files(address: str, corpus: Sequence[Source]) -> None:
-    """Raise UsageError if the address is not valid, or the corpus is standard input."""
+    """Raise UsageError if the address is invalid, or the corpus includes standard input."""
     parsed(address)
     if STDIN in map(str, corpus):
         raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
@@ -136,7 +138,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, and its approximate bytes of text; compressed files are not divided."""
+    """A file or row group, its approximate bytes of text, and whether it is indivisible."""
 
     path: Source
     text_bytes: int
@@ -144,7 +146,7 @@ class _File(NamedTuple):
 
 
 def _files(path: Source) -> list[_File]:
-    """Return a file, or each of its row groups, as a list of `_File`."""
+    """Return a path as one `_File`, or as one for each of its row groups."""
     size = stored_size(path)
     if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
@@ -159,7 +161,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield the start of each shard except the first, in bytes of the text of all files."""
+    """Yield where each shard except the first starts, in bytes of all files' text."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -169,13 +171,13 @@ def _borders(
             yield edges[number] + _next_sentence(file, inside, end_of)
             continue
         nearest = number + (2 * inside > file.text_bytes)
-        if spread:  # each shard is one file
+        if spread:  # every shard gets at least one file
             least = nearest = min(max(least + 1, nearest), len(files) - shards + k)
         yield edges[nearest]
 
 
 def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
-    """Return the start of the first sentence at or after a byte position in a plain file."""
+    """Return where the first sentence at or after a byte of an uncompressed file starts."""
     if byte == 0:
         return 0
     with (
@@ -195,7 +197,7 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> tuple[CountedCorpus, Future]:
-    """Count the words of all shards, with the same result as `dcme_w2v.text.encode.count`.
+    """Count the words of all shards, with the same result as `text.encode.count`.
 
     Also returns the future of the vocabulary, which is on a worker.
 
@@ -214,7 +216,7 @@ def count(
     """
     started = time.perf_counter()
     added, figures, below = _counted(executor, shards, options)
-    if below and given is None:  # recount words that some shards have dropped
+    if below and given is None:  # Words that some shards have dropped are counted again.
         known = executor.submit(_words_of, added, label="the vocabulary")
         options = replace(options, min_count=max(options.min_count, below + 1))
         added, figures, _ = _counted(executor, shards, options, known)
@@ -249,7 +251,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return the words of each part that may be frequent enough, and statistics on the shards.
+    """Return each part's words that may be frequent enough, and statistics of the shards.
 
     Also returns how often a word that some shards dropped may occur.
 
@@ -281,14 +283,14 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Return the statistics from the results of tasks."""
+    """Fetch only the statistics from the results of tasks."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
 def count_on(
     where: ClusterOptions, corpus: Sequence[Source], options: VocabularyOptions
 ) -> CountedCorpus:
-    """Open a cluster and count the words of a corpus on its workers; see `count`.
+    """Open a cluster, and count the words of a corpus on its workers.
 
     Parameters
     ----------
@@ -308,13 +310,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Count the words of a shard, divided into parts, and return statistics."""
+    """Count the words of a shard; return them in parts, with statistics."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add up one part's counts over all shards; return its frequent words and statistics.
+    """Add up the counts of one part over all shards; return frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """
@@ -330,7 +332,7 @@ def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
 
 
 def _words_of(parts: list[tuple[Run, dict[str, Any]]]) -> Words:
-    """Return the words of all parts, in the order of first appearance."""
+    """Join the words of all parts, in the order of first appearance, without counts."""
     table = _joined(parts)
     return Words(*table.words(np.arange(len(table))))
 
@@ -344,7 +346,7 @@ def _selected(
 
 
 def _joined(parts: list[tuple[Run, dict[str, Any]]]) -> core.Table:
-    """Return the words of all parts in the order of first appearance."""
+    """Join the words of all parts, in the order of first appearance, with their counts."""
     table = core.Table()
     for (text, offsets, counts, _), _ in parts:
         if len(counts):

@@ -1,4 +1,4 @@
-"""Merges the word counts of shards in parts that are chosen by a hash, one worker per part."""
+"""Merge the word counts of shards in parts, which a hash chooses; a worker merges each part."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,12 +8,12 @@ from dcme_w2v._core import text as core
 from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
-STEP = 1 << 18  # number of words hashed at a time
-Run = tuple[U8, I64, I64, Array]  # text and offsets as in `Words`, counts, ascending IDs
+STEP = 1 << 18  # this many words are hashed at a time
+Run = tuple[U8, I64, I64, Array]  # words (text and offsets), their counts, and ascending IDs
 
 
 def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
-    """Divide a word table by hash; a word falls into the same part in every table."""
+    """Divide a word table into parts by hash; a word is in the same part of every table."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):
         text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
@@ -26,7 +26,7 @@ def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
 
 
 def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
-    """Merge the words of one part from several shards.
+    """Merge the words of one part that several shards counted.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
 
 
 def lowest(ids: Array, index: U32) -> Array:
-    """For each word of a merged table, return where it first appeared."""
+    """Return for each word of a merged table the ID of its first appearance."""
     return np.asarray(ids[np.unique(index, return_index=True)[1]])
 
 
 def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
-    """Sort a table by the words' first IDs; also return the order."""
+    """Sort a table by where words first appeared; also return the order."""
     order, total = np.argsort(np.concatenate(firsts)), core.Table()
     if len(order):
         total.add(*table.words(order), table.counts()[order])

@@ -1,4 +1,4 @@
-"""Trains word vectors on a cluster; a round here is an epoch in `dcme_w2v.words.train`.
+"""Train word vectors on a cluster; a round takes the place of an epoch in the epoch loop.
 
 All shards start from the same tables; then their rows are mixed. The tables are divided into B
 blocks of rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B
@@ -47,12 +47,12 @@ from .words import (
     warning_of,
 )
 
-WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
-DASK_BYTES = 80 << 20  # measured memory of a process with Dask
+WORKER_TABLES = 5  # a worker holds this many copies of both tables, in blocks and whole
+DASK_BYTES = 80 << 20  # memory of a process with Dask, as measured
 
 
 class ClusterTrainer(engine.Trainer):
-    """Trains tables on the workers of an executor; `epoch` is a round.
+    """Trains tables on the workers of an executor, where the method `epoch` runs a round.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ class ClusterTrainer(engine.Trainer):
             for b, block in enumerate(plan.blocks)
         ]
         self._blocks = self._of_blocks(plan.begin)
-        # If a worker is lost, its blocks are computed again from these.
+        # If a worker is lost, its blocks are computed again from the previous ones.
         self._previous = self._blocks
-        # Before the first round, changes to these tables take effect.
+        # The first round starts from these tables, in which callers may have changed values.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit a task for each block, with its item of each list."""
+        """Submit a task for each block, with the block's item of each list as arguments."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -100,12 +100,12 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def epochs(self) -> int:
-        """Number of rounds."""
+        """Total number of rounds."""
         return self._plan.rounds
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal interrupted and that is then repeated, or None."""
+        """Index of the round that a signal stopped, which will be repeated; otherwise None."""
         return self._stopped
 
     def progress(self) -> Progress:
@@ -118,22 +118,22 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def input(self) -> F32:
-        """The word vectors."""
+        """The word vectors, collected from the workers."""
         return self._both[0]
 
     @property
     def output(self) -> F32:
-        """The context vectors."""
+        """The context vectors, collected from the workers."""
         return self._both[1]
 
     @property
     def tables(self) -> Mapping[str, F32]:  # type: ignore[override]
-        """Both tables, by name."""
+        """The word and context vectors, by name."""
         return {"vectors": self.input, "context": self.output}
 
     @property
     def _both(self) -> F32:
-        """Both tables, collected in a temporary file: shape (2, words, dim)."""
+        """Both tables, shape (2, words, dim), collected in a memory-mapped temporary file."""
         if self._collected is None:
             file, plan = IdCache(name="the file of trained tables"), self._plan
             shape = 2, plan.words, self.options.dim
@@ -146,21 +146,23 @@ class ClusterTrainer(engine.Trainer):
         return self._collected
 
     def check_finite(self) -> None:
-        """Raise `DivergedError` if a number of the tables is NaN or infinite."""
+        """Raise `DivergedError` if a table contains NaN or infinity."""
         if not np.isfinite(self._both).all():
-            raise DivergedError(f"training diverged (NaN or infinity) in round {self.round}")
+            raise DivergedError(
+                f"training diverged (NaN or infinity) in round {self.round}; give a lower --lr"
+            )
 
     def state(self) -> list[U8]:
-        """Return an empty state, because a round depends only on the tables."""
+        """Return an empty list, because a round depends on nothing but the tables."""
         return []
 
     def record(self) -> dict[str, Any]:
-        """Return the figures so far."""
+        """Return the statistics so far, which `restore` takes."""
         of_epoch = {"loss": 0.0, "losses": 0, "state": []}
         return {**of_epoch, "round": self.round, "kernels": self.kernels, "done": self._done}
 
     def restore(self, state: U8, record: Mapping[str, Any]) -> None:
-        """Restore the figures."""
+        """Restore the statistics from a checkpoint."""
         self.round, self.kernels = record["round"], record["kernels"]
         self._done = {name: record["done"][name] for name in self._done}
 
@@ -169,7 +171,7 @@ class ClusterTrainer(engine.Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train and mix for one round; if `watch` returns True, discard the round."""
+        """Train one round and mix its tables; if `watch` returns True, discard the round."""
         self._stopped = None
 
         def check() -> None:
@@ -191,7 +193,8 @@ class ClusterTrainer(engine.Trainer):
 
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
-        if self._collected is not None and not self._begun:  # the tables were given or restored
+        # The tables were given, or restored from a checkpoint.
+        if self._collected is not None and not self._begun:
             self._blocks = [
                 executor.submit(given_value, np.array(self._collected[:, block]), number=b)
                 for b, block in enumerate(plan.blocks)
@@ -203,9 +206,9 @@ class ClusterTrainer(engine.Trainer):
             )
             for k, one in enumerate(self._data)
         ]  # fmt: skip
-        executor.wait(learned)  # if a shard fails, nothing is mixed
-        # First, so that Dask measures how short these tasks are: Dask moves tasks of unknown
-        # duration to idle workers, together with all the data that they read.
+        executor.wait(learned)  # raises an error before anything is mixed
+        # These short tasks come first, so that Dask measures them: it moves tasks of unknown
+        # duration to idle workers, together with their data.
         notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
@@ -221,7 +224,7 @@ class ClusterTrainer(engine.Trainer):
         return mixed, notes
 
     def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add up the statistics of the shards in a round."""
+        """Add the statistics of a round's shards to the totals."""
         for name in DONE:
             self._done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]
@@ -232,11 +235,11 @@ class ClusterTrainer(engine.Trainer):
 
 
 class _Stopped(Exception):
-    """Raised to end a round early."""
+    """Raised by `watch` to end a round early."""
 
 
 class ClusterRun(run.WordsRun):
-    """A word-vector training run on a cluster, as the run engine requires it."""
+    """A word-vector training run on a cluster, for `dcme_w2v.training.run`."""
 
     kind, step = "words on a cluster", "round"
 
@@ -254,24 +257,24 @@ class ClusterRun(run.WordsRun):
         self.options = {**self.options, **self._own}
 
     def fingerprint(self) -> Fingerprint:
-        """Return hashes of the ids and of the words."""
+        """Return hashes of the token IDs and of the vocabulary."""
         return self._fingerprint
 
     def done(self, progress: Progress) -> int:
-        """Return the progress in tokens of the corpus."""
+        """Return how many corpus tokens have been processed."""
         return self.total * self._cluster.round // self._cluster.epochs
 
     def final_figures(self) -> dict[str, Any]:
-        """Return the figures of the cluster."""
+        """Return the statistics of the cluster for the manifest."""
         return {"cluster": {**self._own, **self._executor.report()}}
 
     def save_partial(self) -> str | None:
-        """Save the vectors of the last round beside the outputs, except streams."""
+        """Save the vectors of the last round beside each output that is not a stream."""
         return super().save_partial() if self._cluster.round else None
 
 
 class Cluster(run.Machine):
-    """Trains on the workers of an executor; without one, for a dry run."""
+    """Trains word vectors on the workers of an executor, or plans a dry run without one."""
 
     kind = ClusterRun.kind
 
@@ -281,7 +284,7 @@ class Cluster(run.Machine):
         self._names: list[str] = []
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Make the workers read the corpus."""
+        """Let the workers count and encode the corpus."""
         if (executor := self._executor) is None:
             return super().encode(job, known, reporter)
         assert known is None or isinstance(known, Vocabulary)
@@ -297,7 +300,7 @@ class Cluster(run.Machine):
             )
             for k, one in enumerate(parts)
         ]  # fmt: skip
-        executor.wait(self._data)  # errors in the input precede the first round
+        executor.wait(self._data)  # raises errors of the input before the first round
         found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)
@@ -310,13 +313,13 @@ class Cluster(run.Machine):
         )  # fmt: skip
 
     def resolved(self, job: TrainJob, words: int) -> TrainJob:
-        """Return the options with all defaults."""
+        """Return the options with all defaults filled in."""
         return resolved_for(job, words, self._shards)
 
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return the resources, and the number of shards and rounds.
+        """Return the required resources, and the numbers of shards and rounds.
 
         Also `tokens_a_round` of a shard, `bytes_a_round` that all workers together send, and
         `worker_memory_bytes`.
@@ -326,7 +329,7 @@ class Cluster(run.Machine):
         process = 0 if where == 0 else DASK_BYTES
         tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # the result of `moments`
+        if shards > 1:  # for the results of `moments`
             worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
         here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)
@@ -343,7 +346,7 @@ class Cluster(run.Machine):
     def run(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> run.WordsRun:
-        """Create the trainer, which `run_epochs` then trains."""
+        """Create the training run for `run_epochs`."""
         executor, words = self._executor, corpus.vocabulary
         assert executor is not None
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, self._shards)
@@ -358,7 +361,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard, and return statistics that are summed over shards."""
+    """Encode the text of a shard; also return its statistics."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
@@ -368,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster of a job, and yield it with the job as a resumed run requires it.
+    """Open the cluster of a job; yield it with the job, completed from its checkpoint.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -388,12 +391,12 @@ def cluster_of(
         return
     where = parsed(job.cluster)
     if job.shards is None and isinstance(where, str):
-        raise UsageError(f"--cluster={job.cluster}: --dry-run requires --shards, too")
+        raise UsageError(f"--cluster={job.cluster}: --dry-run also requires --shards")
     yield job, Cluster(job.shards or max(1, int(where)), None)
 
 
 def _checked(job: TrainJob) -> TrainJob:
-    """Check the files and options, and return them as a resumed run requires them."""
+    """Check the files and options of a job; complete it from its checkpoint, if there is one."""
     assert job.cluster is not None
     check_files(job.cluster, job.corpus)
     check_mixed(job)
@@ -402,13 +405,12 @@ def _checked(job: TrainJob) -> TrainJob:
             f"--cluster={job.cluster}: sentences in memory are not supported; give files"
         )
     if job.init_vocab != "new":
-        raise UsageError(
-            f"--init-vocab={job.init_vocab}: is not supported with --cluster; remove it"
-        )
+        raise UsageError(f"--init-vocab={job.init_vocab}: is not supported with --cluster; omit it")
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")
-    rounds_of(job.rounds, job.epochs, 0, job.shards or 1)  # raises an error for invalid rounds
+    # Only raises an error if --rounds is invalid.
+    rounds_of(job.rounds, job.epochs, 0, job.shards or 1)
     if job.threads is None:
         job = dataclasses.replace(job, threads=1)
     return job

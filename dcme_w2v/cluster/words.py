@@ -1,4 +1,4 @@
-"""Trains a shard's word vectors for one round, and computes what mixing requires.
+"""Train word vectors on a shard for one round, and compute what mixing requires.
 
 Legend: p is the number of shards, m_i the number of steps that row i takes in one shard and
 round, and C the mean size of a context.
@@ -28,24 +28,24 @@ from dcme_w2v.words.trainer import Trainer
 from . import mixing
 from .mixing import Directions
 
-SLOPE = 0.25  # kappa, the curvature of the logistic loss at 0, the highest
-SCANNED_AT_ONCE = 1 << 16  # number of IDs searched at a time for the end of a sentence
-DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
-MIXED = ("ns", "nce")  # objectives whose shards can be mixed
-BLOCK_BYTES = 32 << 20  # bytes of rows per block; while they are sent, memory holds several copies
+SLOPE = 0.25  # kappa: the curvature of the logistic loss at 0, which is its maximum
+SCANNED_AT_ONCE = 1 << 16  # this many IDs at a time are searched for a sentence end
+DONE = ("trained", "subsampled", "without_context")  # the token counts in `Progress`
+MIXED = ("ns", "nce")  # objectives whose tables can be mixed
+BLOCK_BYTES = 32 << 20  # bytes per block, of which memory holds several copies during transfers
 
 
 @dataclass
 class Data:
-    """The encoded text of a shard."""
+    """The encoded text of a shard, with the counts of all shards."""
 
     ids: U32
-    counts: I64  # summed over all shards
+    counts: I64  # word counts, summed over all shards
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A training plan in rounds; its tasks are pure functions, seeded by their numbers.
+    """A plan for training in rounds, whose tasks are pure functions with fixed seeds.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Plan:
 
     @classmethod
     def of(cls, options: TrainOptions, shards: int, rounds: int, counts: I64) -> Plan:
-        """Make the plan for words with these counts."""
+        """Make the plan for a vocabulary with these counts."""
         tokens = float(counts.sum())
         kept = counts * keep_shares(counts, tokens, options.sample or 0.0)
         noise = float(_noise(options, counts).sum())
@@ -78,11 +78,11 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """The blocks of rows; each task mixes one block of both tables."""
+        """The blocks into which rows are divided; a task mixes one block of both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
-        """Initialize rows of both tables from the seed."""
+        """Initialize the rows of a block in both tables, by the seed."""
         whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         rows = whole[block, : self.options.dim]
@@ -91,7 +91,7 @@ class Plan:
     def learn(
         self, number: int, shard: int, loaded: tuple[Data, Any], rows: Sequence[F32]
     ) -> tuple[list[F32], dict[str, Any]]:
-        """Train on a shard for one round; return the rows of each block, and statistics.
+        """Train on a shard for one round; return the trained rows of each block, and statistics.
 
         A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
         determine learning rate and random numbers. Shard 0 has the seed of the run: one shard with
@@ -123,18 +123,18 @@ class Plan:
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
-        # The loss is not finite if no word was sampled.
+        # If no word was sampled, the loss is not finite.
         loss = progress.loss if math.isfinite(progress.loss) else None
         learned = [np.stack([training.input[b], training.output[b]]) for b in self.blocks]
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 
     def moments(self, block: slice, number: int, counts: I64, learned: Sequence[F32]) -> list[F64]:
-        """Return the moments of a block in each table, weighted by word counts."""
+        """Return the moments of a block's rows in both tables, which `directions` needs."""
         tables = zip(zip(*learned, strict=True), self.steps(number, counts), strict=True)
         return [mixing.moments(self.words, block, after, own) for after, (own, _) in tables]
 
     def directions(self, moments: Sequence[list[F64]]) -> tuple[Directions, Directions]:
-        """Return the directions of both tables from the moments of all blocks."""
+        """Return the learning directions of both tables, given the moments of all blocks."""
         context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
         inputs, outputs = zip(*moments, strict=True)
         return mixing.directions(outputs, 1.0), mixing.directions(inputs, context)
@@ -148,15 +148,15 @@ class Plan:
         learned: Sequence[F32],
         found: tuple[Directions, Directions] | None,
     ) -> F32:
-        """Mix the rows of a block at the end of a round."""
-        if found is None:  # there is a single shard
+        """Mix the rows of a block that the shards trained in a round."""
+        if found is None:  # with a single shard, there is nothing to mix
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
         tables = zip(start, zip(*learned, strict=True), steps, found, strict=True)
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """Return the steps that each row of both tables takes in one shard, for `mixing`.
+        """Return how many and how large steps each row of both tables takes in one shard.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -183,8 +183,8 @@ class Plan:
         kept = share * counts * keep_shares(counts, self.tokens, options.sample or 0.0)
         noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
-        # the slope s (1 - s) is at most pi (1 - pi) on average, where the mean of s is the share pi
-        # of the steps as target: little for rare words, most of whose steps are as noise
+        # If pi is the share of steps as target, the mean slope s (1 - s) is at most pi (1 - pi).
+        # That is little for rare words, most of whose steps are as noise.
         share_of_target, mean = kept / np.maximum(output, 1e-300), 1 / (1 + options.negative)
         slope = share_of_target * (1 - share_of_target) / (mean * (1 - mean))
         slope = SLOPE * np.minimum(1, slope)
@@ -198,7 +198,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError if the options do not allow mixing the vectors of several shards."""
+    """Raise UsageError if vectors trained with these options cannot be mixed."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; give "
@@ -209,7 +209,7 @@ def check_mixed(options: TrainOptions) -> None:
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
-    """Return the given number of rounds, or the default.
+    """Return the given number of rounds after checking it, or the default.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
     if rounds is not None:
         if rounds % epochs and epochs % rounds:
             raise UsageError(
-                f"--rounds={rounds}: must be a multiple of --epochs={epochs}, or divide it"
+                f"--rounds={rounds}: must be a multiple or a divisor of --epochs={epochs}"
             )
         return rounds
     if shards == 1:
@@ -241,7 +241,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: Options, words: int, shards: int) -> Options:
-    """Return the options with all defaults; several shards get a higher learning rate."""
+    """Fill in the defaults of options; with several shards, the learning rate is higher."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None
@@ -250,7 +250,7 @@ def resolved_for(options: Options, words: int, shards: int) -> Options:
 
 
 def seed_of(seed: int, shard: int) -> int:
-    """Return the seed of a shard: the run's seed for shard 0, a hash for others."""
+    """Return the seed of a shard: for shard 0 that of the run, for others a hash."""
     if shard == 0:
         return seed
     found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
@@ -258,7 +258,7 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one of several parts of encoded text; parts have whole sentences and similar sizes."""
+    """Return one of several parts of encoded text, which have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
@@ -275,7 +275,7 @@ def _next_sentence(ids: U32, position: int) -> int:
 
 
 def context_size(options: TrainOptions) -> float:
-    """Return C, the mean number of words in a context."""
+    """Return the mean number of words in a context, C."""
     return options.window + 1.0 if options.window_mode == "shrink" else 2.0 * options.window
 
 
@@ -284,7 +284,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """For each word, return the share of tokens that subsampling keeps, as in csrc/train."""
+    """Return for each word the share of tokens that subsampling keeps, as the C core does."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)
@@ -292,6 +292,6 @@ def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
 
 
 def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
-    """Return the learning rate after the fraction `done` of the training."""
+    """Return the learning rate after the fraction `done` of training."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)

@@ -1,4 +1,4 @@
-"""Chooses models by cross-validation on labeled documents, and fits and combines them.
+"""Choose models by cross-validation on labeled documents, then fit and combine them.
 
 The probabilities of most of these models are too close to 0 and 1, because the models learn
 predictions as if they were labels. Factors chosen on the folds correct them (Guo et al. 2017).
@@ -25,7 +25,7 @@ from .initial import ScoredRows
 
 
 def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
-    """Return how well a classifier can tell labeled from unlabeled documents.
+    """Measure how well a classifier can tell labeled from unlabeled documents.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         Number of labeled documents that were used; the number of unlabeled ones is the same.
     """
     random = np.random.default_rng(data.options.seed)
-    _, first = np.unique(data.documents, return_index=True)  # count a document with two labels once
+    # A document with two labels counts once.
+    _, first = np.unique(data.documents, return_index=True)
     labeled, unlabeled = [], []
     for label in range(data.classes):
         own = first[data.labels[first] == label]
@@ -68,19 +69,19 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether an area exceeds `SEPARABLE` by more than its standard error."""
+    """Return whether the area under the curve is significantly above `SEPARABLE`."""
     return area - 1 / np.sqrt(6 * max(count, 1)) > SEPARABLE
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
-    """Return how often positives score higher than negatives; ties count half."""
+    """Return the share of positive-negative pairs in which the positive scores higher."""
     ours, others = scores[positive], np.sort(scores[~positive])
     below = [np.searchsorted(others, ours, side) for side in ("left", "right")]
     return float(np.sum(below) / (2 * len(ours) * len(others)))
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the models to combine with the factors of their scores, and cross-validation results.
+    """Choose the models to combine, with factors of their scores; also return a record.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
@@ -126,7 +127,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if no model benefits from the unlabeled documents."""
+    """Return a message if the supervised model beats all models that use unlabeled documents."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -138,7 +139,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether the largest class keeps two documents outside each fold."""
+    """Return whether the largest class has two documents outside every fold."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -147,7 +148,7 @@ def _has_enough(data: TrainingRows) -> bool:
 def _measured(
     data: TrainingRows, models: Callable[[TrainingRows], dict[str, Fitted]], reporter: Reporter
 ) -> tuple[dict[str, F64], I64, F64] | None:
-    """Return out-of-fold scores of the labeled documents.
+    """Return the models' out-of-fold scores of labeled documents, and their classes and weights.
 
     Also return the classes of the documents, and weights that sum to 1. If most classes have the
     same number of labeled documents, these were probably drawn per class. A document's weight is
@@ -181,7 +182,7 @@ def _measured(
 
 
 def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the final model that the options select, or a sum of models chosen by cross-validation.
+    """Fit the selected final model, or a sum of models chosen by cross-validation.
 
     Parameters
     ----------

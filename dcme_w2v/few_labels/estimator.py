@@ -78,7 +78,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     _learned = "_fitted"
 
     def fit(self, X: Any, y: ArrayLike) -> FusedFeatures:
-        """Learn from labeled and unlabeled rows.
+        """Fit to labeled and unlabeled rows.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return one column for each level and class: float32, shape (rows, classes x levels)."""
+        """Return the fused features: float32, shape (rows, classes x levels)."""
         fitted = self._fitted
         assert fitted.evidence is not None
         return fitted.evidence.transform(check_features(self, X), fitted.binary)
@@ -131,7 +131,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
-        self._linear()  # raises unless fitted
+        self._linear()  # raises an error unless `fit` was called
         return self._fitted.scores(check_features(self, X), threads_of(self.threads))
 
     def __sklearn_tags__(self) -> Any:

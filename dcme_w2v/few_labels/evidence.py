@@ -1,4 +1,4 @@
-"""Computes how much each feature raises or lowers the score of each class, in a few levels.
+"""Quantize to a few levels how much each feature raises or lowers each class's score.
 
 Each pair of a feature and a class gets an impact, which is computed from the statistics, and the
 impacts are clustered into levels. The fused feature h_k of a document and a class (Definition 4 of
@@ -21,14 +21,15 @@ from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
 
-L2, L2_BIAS = 1e-4, 0.01  # L2 penalty for weights of columns with unit mean square, and for biases
+# L2 penalties for weights (of columns with unit mean square) and for biases.
+L2, L2_BIAS = 1e-4, 0.01
 ITERATIONS, TOLERANCE = 100, 1e-9
 _MIN_SCALE = 1e-12
 
 
 @dataclass(frozen=True)
 class Tied:
-    """Weights that are shared by all pairs of a level.
+    """The weights of levels, which all feature-class pairs of a level share, and class biases.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class Tied:
 
 
 def learn(parts: F64, labels: I64) -> Tied:
-    """Learn the weight of each level.
+    """Learn the weights of levels by maximum entropy.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def learn(parts: F64, labels: I64) -> Tied:
     return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
 
 
-SHRUNK = 0.2  # weight of the prior in r, relative to the mean of s
-LAMBDA_2 = 1.0  # lambda_2 in (1); the paper does not give its value
+SHRUNK = 0.2  # the prior's weight in r, relative to the mean of s
+LAMBDA_2 = 1.0  # lambda_2 in (1), whose value the paper does not state
 PAPER_KEPT = 0.1  # the paper keeps this share of the pairs
 _TINY = 1e-9
 
@@ -112,7 +113,7 @@ class Pairs:
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
-    """Assign a level to each pair.
+    """Assign a level to each feature-class pair.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Return the levels as a matrix of pairs, without level 0; see `Pairs`."""
+    """Convert the levels of pairs to a sparse matrix, without pairs at level 0."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -141,12 +142,12 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the pairs with their impacts: "log", "centered" or "paper" (R in the paper)."""
+    """Return the feature-class pairs with their impacts, by one of three measures."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     weight = counts[:, None]
-    if impact == "paper":  # keep a tenth of the pairs by |R|, R = sum (2 r - 1) x
+    if impact == "paper":  # keep the tenth of the pairs with the largest |R|, R = sum (2 r - 1) x
         found = 2 * joint - weight
         size = np.abs(found)
         place = highest(size.ravel(), max(1, int(PAPER_KEPT * size.size)))
@@ -169,7 +170,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
 
 
 def highest(rank: F64, count: int | None = None) -> I64:
-    """Return the positions of the `count` largest positive numbers, ascending.
+    """Return the positions of the `count` largest positive numbers, in ascending order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Trains on labeled and unlabeled rows, from an initial model through rounds to the final model.
+"""Train on labeled and unlabeled rows: an initial model, rounds, and the final model.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
 learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
@@ -36,13 +36,13 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # key that stands for all folds
-CONFIDENT_SHARE = 0.75  # share of the fused model's predictions that the final model learns
-TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
+ALL = -1  # stands for all folds where keys are folds
+CONFIDENT_SHARE = 0.75  # the final model learns this share of the fused model's predictions
+TEACHER_WEIGHT = 0.5  # the final model adds the fused model's scores with this weight
 
 
 class TrainingRows:
-    """Labeled and unlabeled rows with the same columns.
+    """Labeled and unlabeled rows with the same columns, and the options of the fit.
 
     Parameters
     ----------
@@ -82,33 +82,33 @@ class TrainingRows:
         self.groups = self.documents if groups is None else groups
 
     def part(self, kept: Bools) -> TrainingRows:
-        """Return a copy with a subset of the labeled documents."""
+        """Return a copy with only some of the labeled rows."""
         found = copy.copy(self)
-        found.__dict__.pop("classifier", None)  # cached, and depends on these documents
+        found.__dict__.pop("classifier", None)  # this cached value depends on the labeled rows
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
     def features_of_levels(self) -> csr_matrix:
-        """Return labeled rows in the form that levels require (binary in the paper)."""
+        """Return the labeled rows from which fused features are computed."""
         rows = self.labeled.matrix
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
-        """Assign a fold to each labeled row, by class; rows of a document share a fold."""
+        """Assign labeled rows to folds, stratified by class; rows of a group share a fold."""
         random = np.random.default_rng(self.options.seed)
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
     def with_all_labels(self) -> Labeled:
-        """Merge the rows of a document, so that each document has all of its labels."""
+        """Merge the rows of each document, so that it has all of its labels."""
         _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
         return Labeled(self.labeled.matrix[first], labels, groups=self.groups[first])
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
-        """Return the options that `classify train` would choose for these documents."""
+        """The options that `classify train` would choose for these documents."""
         data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
@@ -120,12 +120,11 @@ class TrainingRows:
         return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
-        """Train the classifier of `classify train`; it never predicts a class without documents."""
-        options = replace(self.classifier, threads=1)  # several threads would make runs differ
+        """Train as `classify train` does, but never predict a class without documents."""
+        # With more threads, results would differ between runs.
+        options = replace(self.classifier, threads=1)
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
-        several = len(self.labels) > len(
-            data.labels
-        )  # several labels need higher scores for rare labels
+        several = len(self.labels) > len(data.labels)
         problem = Problem(data, self.classes, options, several)
         weights = fit_linear(problem, Job(chooses=False, calibrates=several)).scorer
         assert isinstance(weights, Weights)
@@ -133,7 +132,7 @@ class TrainingRows:
         return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
-        """Train on labeled documents and on the teacher's most confident predictions."""
+        """Train on labeled documents, and on the most confident predictions of a teacher."""
         decided, confidence = self.unlabeled.decisions(teacher)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
@@ -171,19 +170,19 @@ class Fitted:
     record: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, matrix: csr_matrix, threads: int) -> F64:
-        """Return the scores of rows."""
+        """Return the scores of rows, shape (rows, classes)."""
         rows = ones(matrix) if self.binary else matrix
         return ScoredRows(rows, threads).all_scores(self.weights)
 
     def scale(self, factor: float) -> None:
-        """Multiply the scores."""
+        """Multiply all scores by a factor."""
         self.weights.scale(factor)
         if self.tied is not None:
             self.tied = Tied(factor * self.tied.weights, factor * self.tied.biases)
 
 
 def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
-    """Raise an error if the data is insufficient for training; return warnings.
+    """Raise an error if the data cannot be trained on; return warnings.
 
     Parameters
     ----------
@@ -200,11 +199,10 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     check_values(data.labeled.matrix, "labeled")
     check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
-        raise CorpusError(f"the number of labeled documents is {count}; give two or more")
+        raise CorpusError(f"there are {count} labeled documents; give at least two")
     if options.folds > count:
         raise UsageError(
-            f"there are {count} labeled documents, fewer than {options.folds} folds; give more "
-            "documents"
+            f"there are {count} labeled documents for --folds={options.folds}; give more documents"
         )
     if not len(data.unlabeled):
         raise CorpusError(
@@ -215,7 +213,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     shared = there & (np.bincount(data.unlabeled.matrix.indices, minlength=columns) > 0)
     if not shared.any():
         raise CorpusError(
-            f"the unlabeled documents contain none of the {int(there.sum()):,} features of the "
+            f"no unlabeled document contains any of the {int(there.sum()):,} features of the "
             "labeled ones; give other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
@@ -230,7 +228,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
 
 
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
-    """Fit the final model that the options select, or all models; see `Fitted.final`."""
+    """Fit the final model that the options select, or all models, by their names."""
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
     final = str(options.final)
@@ -251,7 +249,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Return a model trained on its own predictions, using more of them in each step."""
+    """Train a model on its own most confident predictions, on more of them in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -260,7 +258,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 
 
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
-    """Fit levels and their weights in several rounds, without folds.
+    """Fit levels and their weights in several rounds, on all labels.
 
     The initial model, whose statistics are `sums`, was trained on all labels.
     """
@@ -279,7 +277,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and their weights in several rounds, with out-of-fold scores for the weights.
+    """Fit levels and their weights in several rounds; learn the weights out of fold.
 
     Each fold has its own model, trained on the other folds, and the levels of this model give the
     columns for the fold's documents. Weights learned on documents that the initial model was
@@ -290,7 +288,7 @@ def fit_out_of_fold(
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
-        if len(np.unique(data.labels[rest])) < 2:  # levels need two classes
+        if len(np.unique(data.labels[rest])) < 2:  # levels require two classes
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = data.part(rest).supervised()
@@ -298,10 +296,10 @@ def fit_out_of_fold(
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError(
-            "no class has two labeled documents; give more, or --initial self-training"
+            "no class has two labeled documents; give more, or give --initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # the sums require probabilities
+    for one in own.values():  # calibrates probabilities, which the sums require
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)
@@ -327,7 +325,7 @@ def fit_out_of_fold(
 
 
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:
-    """Train a maximum-entropy model on the fused model's most confident predictions.
+    """Train the final model on the fused model's most confident predictions.
 
     The least certain quarter of the predictions is left out, because many of them are wrong. The
     weighted scores of the fused model are added, because the two models make different errors.
@@ -340,7 +338,7 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
-    """Return the statistics of the unlabeled documents, given a model's probabilities."""
+    """Return the statistics of the unlabeled documents by a model's probabilities."""
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
     batches = rows.log_probabilities(model.weights)
@@ -348,7 +346,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return the fused features h of labeled documents, plus scores of the model `base`, if given.
+    """Return the fused features of labeled rows; append the scores of the model `base`.
 
     A class without training documents in the initial model gets the lowest score of the others.
     """
@@ -364,14 +362,14 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
 def _fused(
     data: TrainingRows, evidence: Evidence, tied: Tied, base: Weights | None = None
 ) -> Fitted:
-    """Convert levels and their weights to a linear model."""
+    """Convert levels and their weights to a fitted linear model."""
     final = "levels" if base is None else "beside"
     weights = linear(evidence, tied, base)
     return Fitted(weights, final, evidence, tied, data.options.is_paper)
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model with the weights theta_jc = sign w_k v_k."""
+    """Return the linear model whose weights are theta_jc = sign w_k v_k."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)
@@ -380,7 +378,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
 
 
 def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
-    """Return the linear model that adds the scores of several models."""
+    """Return the linear model whose scores are weighted sums of several models' scores."""
     first = parts[0][1]
     found = Weights(first.features, first.classes, BIAS)
     table = np.zeros((first.features + 1, first.classes), dtype=np.float32)
@@ -394,6 +392,6 @@ def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
 
 
 def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
-    """Return the statistics of a round."""
+    """Return the statistics of a round, for the record."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}

@@ -1,4 +1,4 @@
-"""Scores rows, and trains maximum-entropy models on few labels or on predictions."""
+"""Train maximum-entropy models on labels or predictions, and compute scores."""
 
 from collections.abc import Iterator
 
@@ -13,15 +13,13 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2 = 1e-5  # L2 penalty of models that are also trained on unlabeled documents
+L2 = 1e-5  # L2 penalty of models that are trained on unlabeled documents, too
 ITERATIONS, TOLERANCE = 30, 1e-4
-SELF_TRAINING_STEPS = (
-    3  # number of training steps: the most confident third, two thirds, then all documents
-)
+SELF_TRAINING_STEPS = 3
 
 
 class ScoredRows:
-    """Document rows in two forms, one for scipy and one for the C core.
+    """Document rows, in one form for scipy and in one for the C core.
 
     Parameters
     ----------
@@ -38,19 +36,19 @@ class ScoredRows:
         return int(self.matrix.shape[0])
 
     def scores(self, weights: Weights) -> Iterator[F64]:
-        """Yield the scores of documents in batches."""
+        """Yield the scores of the rows, in batches."""
         return weights.batches(self._core, self.threads)
 
     def all_scores(self, weights: Weights) -> F64:
-        """Return the scores of all documents."""
+        """Return the scores of all rows, shape (documents, classes)."""
         return np.concatenate(list(self.scores(weights)))
 
     def log_probabilities(self, weights: Weights) -> Iterator[F64]:
-        """Yield the log-probabilities of documents in batches."""
+        """Yield the log-probabilities of the classes, in batches of rows."""
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[I64, F64]:
-        """Return the most probable class of each document, and its log-probability."""
+        """Return each row's most probable class, and its log-probability."""
         best, confidence = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for piece in self.log_probabilities(weights):
             best.append(piece.argmax(axis=1))
@@ -59,7 +57,7 @@ class ScoredRows:
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
-    """Train a maximum-entropy model, which never predicts a class without documents."""
+    """Train a maximum-entropy model that never predicts a class without documents."""
     there, numbers = np.unique(labels, return_inverse=True)
     weights = Weights(matrix.shape[1], classes, ClassifyOptions().bias)
     weights.offset[:] = NEVER

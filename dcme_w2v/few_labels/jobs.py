@@ -1,4 +1,4 @@
-"""Implements `fuse fit`: reads files, and fits and saves a model."""
+"""Implement the command `fuse fit`: read files, then fit and save a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from .options import FusedOptions, resolved
 
 @dataclass(frozen=True)
 class FuseJob(DocumentsJob):
-    """Inputs and outputs of `fuse fit`; `DocumentsJob` has the labeled documents.
+    """The inputs and outputs of `fuse fit`; `DocumentsJob` has the labeled documents.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class FuseJob(DocumentsJob):
 def fit_files(
     job: FuseJob, features: FeatureOptions, options: FusedOptions, progress: ProgressLike = False
 ) -> FusedModel:
-    """Fit a model to files and save it.
+    """Fit a model to files of labeled and unlabeled documents, and save it.
 
     Raises
     ------
@@ -70,14 +70,12 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
-        raise UsageError(
-            "-: standard input can be read only once; give a file as one of the inputs"
-        )
+        raise UsageError("-: standard input can be read only once; give a file instead of one -")
     with reporting_to(progress, job.log_json) as reporter:
         reporter.stage("reading", None, "documents")
         text = None
         if not are_vectors([*job.docs, *job.unlabeled]):
-            # as in classify train, but without word pairs, which rarely repeat in few documents
+            # Word pairs, which `classify train` uses, rarely repeat in few documents.
             text = TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
         is_open = text is not None and not text.is_by_token
         is_open &= features.subwords is None and features.ngrams is None
@@ -119,7 +117,7 @@ def fit_files(
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
-    """Return the documents with words as features, and with character n-grams if texts are short.
+    """Return the documents, with character n-grams as further features if these help.
 
     Short texts always get character n-grams. Longer texts get them only if they improve a
     classifier in cross-validation.
@@ -144,7 +142,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
 
 
 def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[list[str], I64, I64]:
-    """Return the classes, and the class and document index of each label."""
+    """Return the class names, and each label's class and document index."""
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)

@@ -1,4 +1,4 @@
-"""The model of `fuse fit`: a linear classifier with the levels from which it was made."""
+"""The model that `fuse fit` writes: a linear classifier, and its levels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEVELS = ("levels_indptr", "levels_indices", "levels_data")
 
 @dataclass(frozen=True, repr=False)
 class FusedModel(Classifier):
-    """A classifier that was also trained on unlabeled documents.
+    """A linear classifier that was also trained on unlabeled documents.
 
     Attributes
     ----------
@@ -46,7 +46,9 @@ class FusedModel(Classifier):
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
         """Return the fused features h, float32, shape (documents, classes x levels)."""
         if self.evidence is None:
-            raise UsageError("this model has no levels; fit one with another --final")
+            raise UsageError(
+                "this model has no levels to transform documents with; fit one with --final=levels"
+            )
         return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
 
     def column_names(self) -> list[str]:
@@ -55,7 +57,7 @@ class FusedModel(Classifier):
         return [f"{name} level {k + 1}" for name in self.classes for k in range(levels)]
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file."""
+        """Write the model to a file, atomically."""
         arrays: dict[str, Any] = arrays_of(self.weights)
         if self.evidence is not None:
             levels = self.evidence.levels
@@ -68,7 +70,7 @@ class FusedModel(Classifier):
 
     @classmethod
     def load(cls, path: PathLike) -> FusedModel:
-        """Open a model's file.
+        """Read a model from a file.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Option declarations for `fuse fit`; see `dcme_w2v.declarations`."""
+"""Declare the options of `fuse fit`."""
 
 from __future__ import annotations
 
@@ -26,58 +26,58 @@ PRESETS: dict[str, dict[str, Any]] = {
         "choose": False,
     }
 }
-ONE_MODEL = ("initial", "rounds", "final")  # options that select a single model
+ONE_MODEL = ("initial", "rounds", "final")  # these options select a single model
 
 
 @dataclass(frozen=True)
 class FusedOptions(Checked):
-    """How a classifier learns from few labels and many unlabeled documents."""
+    """Options that say how a classifier learns from few labels and much unlabeled text."""
 
     group = "Model"
 
     levels: int = option(
-        8, "number of levels to which impacts are clustered", minimum=1, maximum=MAX_LEVELS
+        8,
+        "number of levels to which the impacts of features are quantized",
+        minimum=1,
+        maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "measure of feature impact: log-odds, probability difference (centered), or as in the "
-        "paper (default: log)",
+        "impact of a feature on a class: log ratio, difference (centered) or the paper's "
+        "(default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "train the initial model on labels only (supervised), or also on its own predictions "
-        "(default: self-training, or supervised with --final beside)",
+        "train the initial model on labels alone, or also on its own predictions (default: "
+        "self-training)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
     rounds: int | None = option(
         None,
-        "number of passes over the unlabeled documents (default: 3 for --final distill, otherwise "
-        "1)",
+        "number of passes over the unlabeled documents (default: 3 for distill, otherwise 1)",
         minimum=1,
         maximum=1000,
         advanced=True,
     )
     final: str | None = option(
         None,
-        "final model: trained on confident predictions (distill), levels plus initial scores "
-        "(beside), or levels alone (default: distill)",
+        "final model: distilled, levels beside initial scores, or levels alone (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
     folds: int = option(
         3,
-        "number of cross-validation folds of the labeled documents, stratified by class",
+        "number of cross-validation folds for the labeled documents, stratified by class",
         minimum=2,
         maximum=1000,
         advanced=True,
     )
     choose: bool | None = option(
         None,
-        "combine four models with weights from cross-validation (default: yes, unless --initial or "
-        "--final is given)",
+        "combine four models, weighted by cross-validation (default: yes, unless one is selected)",
     )
     preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
     threads: int | None = threads_option()
@@ -90,7 +90,7 @@ class FusedOptions(Checked):
 
 
 def resolved(options: FusedOptions) -> FusedOptions:
-    """Fill in the defaults of all options, except for `choose` if neither value is implied.
+    """Fill in the defaults of all options, except for `choose` if one model is selected.
 
     Raises
     ------
@@ -102,7 +102,8 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: combines several models; omit it, or omit --preset, --initial and --final"
+            "--choose: combines several models; omit it, or omit --preset, --initial, --rounds "
+            "and --final"
         )
     if choose is None and free:
         choose = True
@@ -110,7 +111,10 @@ def resolved(options: FusedOptions) -> FusedOptions:
         raise UsageError("--impact=paper: requires --final=levels; give both, or --preset=paper")
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
-        raise UsageError("--final=beside: requires out-of-fold scores; give --initial=supervised")
+        raise UsageError(
+            "--final=beside: is not supported with --initial=self-training; give "
+            "--initial=supervised"
+        )
     return filled(replace(options, choose=choose, threads=threads), {
         "impact": "log",
         "initial": "supervised" if beside else "self-training",

@@ -1,4 +1,4 @@
-"""Computes the statistics (8) of unlabeled documents: sums of features, probabilities and products.
+"""Compute the statistics (8): sums of feature values, probabilities and products.
 
 The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
@@ -19,18 +19,16 @@ from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
-LARGEST = 32768  # largest value of a feature
-CUT = 0.001  # probabilities below this count as 0
-EXACT = 1 << 53  # doubles below this are exact integers
-PROBABILITIES = 1 << 20  # minimum number of probabilities to add at a time
-MAX_COUNT = (
-    1 << 46
-)  # maximum count of a feature, in units; products with probabilities stay below 2^63
+LARGEST = 32768  # feature values must be below this
+CUT = 0.001  # lower probabilities count as 0
+EXACT = 1 << 53  # smaller integers are exact as doubles
+PROBABILITIES = 1 << 20  # at least this many probabilities are added at a time
+MAX_COUNT = 1 << 46
 
 
 @dataclass
 class Statistics:
-    """Sums over documents, in units of 1 / 65,536 (`joint`: in units of its square).
+    """Sums over documents as integers, in units of 1/65,536 (for `joint`, its square).
 
     Attributes
     ----------
@@ -52,7 +50,7 @@ class Statistics:
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
-        """Return the statistics of zero documents."""
+        """Create the statistics of no documents."""
         require_memory(
             8 * features * classes,
             f"statistics of {features:,} features and {classes:,} classes",
@@ -65,7 +63,7 @@ class Statistics:
         )
 
     def add(self, matrix: csr_matrix, log_probabilities: F64) -> None:
-        """Add documents.
+        """Add documents to the sums.
 
         Parameters
         ----------
@@ -79,7 +77,7 @@ class Statistics:
         values = values.astype(np.float64)
         probabilities = np.where(log_probabilities >= np.log(CUT), np.exp(log_probabilities), 0.0)
         probabilities = np.floor(np.minimum(probabilities, 1.0) * UNIT + 0.5)
-        # products of doubles are exact while no sum reaches EXACT
+        # The products are exact as long as no sum reaches EXACT.
         rows = max(1, int(EXACT / UNIT / values.max(initial=1.0)))
         for first in range(0, matrix.shape[0], rows):
             piece = slice(first, first + rows)
@@ -94,7 +92,8 @@ class Statistics:
     def _check_size(self) -> None:
         if int(self.counts.max(initial=0)) > MAX_COUNT:
             raise UsageError(
-                "the sums over the unlabeled documents overflow; scale the feature values down"
+                "the sums of the unlabeled documents' feature values overflow; scale the values "
+                "down"
             )
 
 
@@ -128,12 +127,12 @@ def sum_over(
     classes: int,
     reporter: Reporter = QUIET,
 ) -> Statistics:
-    """Return the statistics of rows, given their log-probabilities in batches."""
+    """Sum the statistics of rows, whose log-probabilities come in batches."""
     found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
     for batch in log_probabilities:
         held.append(batch)
         end += len(batch)
-        # use large batches, as each addition has a fixed cost
+        # Batches are large, because each addition has a fixed cost.
         if sum(one.size for one in held) >= PROBABILITIES or end == matrix.shape[0]:
             found.add(matrix[found.documents : end], np.concatenate(held))
             held.clear()

@@ -22,13 +22,13 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike
 
 STANDARD = "-"
-LIMITED = "raise the limit of ulimit -f"  # remedy if a file reached the limit
+LIMITED = "raise the limit of ulimit -f"  # remedy in the error for a file that is too large
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
-_LONGEST_NAME = 240  # bytes of a target's name; derived names, such as X.metadata.tsv, are longer
-_LONGEST = 180  # bytes of a target's name in the name of its temporary file
+_LONGEST_NAME = 240  # maximum bytes in a target's name, since X.metadata.tsv is longer than X
+_LONGEST = 180  # a temporary file's name begins with at most this many bytes of its target's
 
 
 @contextlib.contextmanager
@@ -78,7 +78,7 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def temporary_path(target: Path) -> Path:
-    """Return a temporary name beside a target, which contains the ID of this process.
+    """Return a new name beside a target, with this process's ID, for its temporary file.
 
     Earlier temporary files of the target are removed if their process on this machine has ended.
     """
@@ -91,7 +91,7 @@ def temporary_path(target: Path) -> Path:
 
 
 def remove_abandoned(folder: Path, targets: str) -> None:
-    """Remove temporary files whose process on this machine has ended.
+    """Remove temporary files of this machine's processes that have ended.
 
     `targets` is a regular expression for the names of the files that they were to replace.
     """
@@ -106,7 +106,7 @@ def remove_abandoned(folder: Path, targets: str) -> None:
 def optional_write(
     path: PathLike | None,
 ) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    """Open a file as `atomic_write` does; if the path is None, yield None."""
+    """Return `atomic_write(path)`, or a context that yields None if the path is None."""
     return contextlib.nullcontext() if path is None else atomic_write(path)
 
 
@@ -118,7 +118,7 @@ class OutputFile(io.FileIO):
         self._target = target
 
     def write(self, data: Any) -> int:
-        """Write some bytes."""
+        """Write bytes; return how many were written."""
         with write_errors(self._target):
             return super().write(data)
 
@@ -155,7 +155,7 @@ def descriptor_of(path: PathLike) -> int | None:
 
 @contextlib.contextmanager
 def _streaming(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a stream for writing; standard output is not closed."""
+    """Open a stream for writing, and close it afterwards unless it is standard output."""
     number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
     if number == 1:
         with write_errors(_STDOUT):
@@ -172,7 +172,7 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def open_log(path: PathLike, append: bool = False) -> TextIO:
-    """Open a JSON-lines log: a new file, or the end of an earlier run's log if `append`.
+    """Open a JSON-lines log: a new file, or with `append` an earlier run's log at its end.
 
     Raises
     ------
@@ -186,7 +186,8 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
         if shared is not None:
             return os.fdopen(os.dup(shared), "w", encoding="utf-8", newline="\n")
         if not append and not is_stream(path):
-            with atomic_write(path):  # create a new file, because the old one may have hard links
+            # The old file may have hard links, so it is replaced by a new one.
+            with atomic_write(path):
                 pass
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
@@ -197,7 +198,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 
 
 def check_text(path: PathLike) -> None:
-    """Raise before work starts if `path` cannot be written, or its suffix is for binary files."""
+    """Raise before work starts if `path` cannot be written or has a binary format's suffix."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(
             f"{os.fspath(path)}: this output is text, not {suffix}; name it .txt instead"
@@ -234,7 +235,7 @@ def target_of(path: PathLike) -> Path:
         place /= name
         try:
             link = place.lstat()
-        except OSError:  # there is no such file
+        except OSError:  # nothing exists at this path, so it is not a link
             continue
         if not stat.S_ISLNK(link.st_mode):
             continue
@@ -255,7 +256,7 @@ def target_of(path: PathLike) -> Path:
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether Linux would refuse to follow a link (protected_symlinks in proc(5))."""
+    """Return whether Linux's protected_symlinks (see proc(5)) would reject a link."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -270,13 +271,13 @@ def write_errors(target: PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
-            raise  # the reader has closed the pipe, or reading an input failed
+            raise  # the pipe was closed by its reader, or an input failed
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
         elif error.errno == errno.EFBIG:
             advice = LIMITED
-        elif error.errno == errno.EBADF:  # a closed standard output
+        elif error.errno == errno.EBADF:  # standard output is closed
             advice = "redirect it, or give a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
@@ -287,7 +288,7 @@ def temporary_folder() -> str:
     """Return the system's folder for temporary files, or raise `ResourceError`."""
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError:  # no folder is writable, as in a read-only container
+    except FileNotFoundError:  # no folder is writable, for example in a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
             f"{named}: no folder for temporary files is writable; set TMPDIR to one that is"
@@ -311,7 +312,7 @@ def check_parent(name: str, target: Path) -> None:
     if "://" in name:
         raise UsageError(f"{name}: a URL cannot be written to; write a local file, then upload it")
     advice = "write $HOME for ~ in quotes" if "~" in target.parts else "create it first"
-    raise UsageError(f"{name}: there is no folder {target.parent}; {advice}")
+    raise UsageError(f"{name}: the folder {target.parent} does not exist; {advice}")
 
 
 def check_writable(path: PathLike) -> None:
@@ -328,10 +329,10 @@ def check_writable(path: PathLike) -> None:
             elif not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             elif not (stat.S_ISFIFO(kind := Path(path).stat().st_mode) or stat.S_ISCHR(kind)):
-                raise UsageError(f"{os.fspath(path)}: is a socket or a disk; name a file")
+                raise UsageError(f"{os.fspath(path)}: is a socket or a disk device; name a file")
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
-        raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
+        raise UsageError(f"{os.fspath(path)}: ends with a slash, as a folder does; name a file")
     with write_errors(path):
         target = target_of(path)
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
@@ -367,7 +368,7 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
         return False
     try:
         return platform.is_open_for(stream.fileno(), mode)
-    except (OSError, ValueError, AttributeError):  # it has no file descriptor
+    except (OSError, ValueError, AttributeError):  # the stream has no file descriptor
         return not getattr(stream, "closed", False)
 
 
@@ -375,13 +376,13 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
 
 _BUFFER_BYTES = 1 << 20
 
-# Suffixes of formats that only other programs write.
+# Suffixes of formats that this program cannot write.
 UNSUPPORTED = {
     ".kv", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
     ".mat", ".magnitude",
 }  # fmt: skip
-# Suffixes of binary formats, which text outputs must not have.
+# Suffixes of binary formats, which are rejected for text outputs.
 NOT_TEXT = {".npy", ".npz", ".safetensors", ".parquet", ".png", ".pdf"}
 
 
@@ -427,24 +428,24 @@ def check_suffix(path: PathLike) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Passes bytes on to a file until `dropping` is set."""
+    """Passes bytes on to a file, or discards them once `dropping` is set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.dropping = False
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True, as `io.BufferedWriter` requires."""
         return True
 
     def write(self, data: Any) -> int:
-        """Write some bytes."""
+        """Write or discard bytes; return their number."""
         return memoryview(data).nbytes if self.dropping else self._file.write(data)
 
 
 @contextlib.contextmanager
 def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
-    """Compress output to `file` if its suffix names a compression.
+    """Compress output to `file` if the suffix of `path` names a compression.
 
     If the block raises an exception, the end of the compressed data is not written.
     """

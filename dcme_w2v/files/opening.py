@@ -1,4 +1,4 @@
-"""Opening a file: uncompressed or compressed; local, standard input or a URL.
+"""Open files, compressed or not, from disk, standard input or a URL.
 
 Formats are detected from magic bytes, not from the name.
 """
@@ -24,19 +24,19 @@ from dcme_w2v.platform import READ, PathLike
 
 from .atomic import STANDARD, standard_input
 
-PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
-PIECE_BYTES = 1 << 20  # decompressed bytes per call
+PACKED_BYTES = 64 << 10  # compressed data is read in pieces of this many bytes
+PIECE_BYTES = 1 << 20  # a call decompresses at most this many bytes
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
-LONGEST_INTEGER = 20  # characters of a 64-bit integer
+LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Data that is decoded at once could fill the memory. It is rejected if the ratio of decoded to
-# stored bytes is higher than that of real data, unless the decoded size is small.
-MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # maximum ratio; bytes that may always be decoded
+# Guards against decompression bombs: larger data may decode to MOST_EXPANDED times its bytes.
+MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-STALL_SECONDS = 60.0  # longest wait for an answer or further bytes from a server
-ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # scheme: package
+STALL_SECONDS = 60.0  # maximum wait for a server to send data
+# For each URL scheme, the package that reads it.
+ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
+# Text may start with "BZh1"; in bzip2 files, one of these two marks follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
@@ -64,7 +64,7 @@ HEAD_BYTES = TAR_AT + len(TAR)
 
 
 def sniff(head: bytes) -> str | None:
-    """Return the format whose magic bytes a file starts with; None for text and unknown formats."""
+    """Return the format that a file's first bytes indicate; None for text and unknown formats."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
@@ -87,8 +87,8 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-# The decompressor of one member, further arguments of its `decompress`, and the bytes per call:
-# zstd cannot limit its output, and a few bytes can decode to 128 kB.
+# For each method: its decompressor, further arguments of `decompress`, and bytes per call.
+# Zstd gets few bytes per call, because its output cannot be limited.
 METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
     "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
     "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
@@ -102,7 +102,7 @@ class ArchiveError(CorpusError):
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if data that is decoded at once has far more bytes than the file."""
+    """Raise `CorpusError` if data would decode to far more bytes than are stored."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
@@ -147,7 +147,7 @@ class CorpusFile(io.RawIOBase):
         end: int | None = None,
     ) -> None:
         self.path = path
-        self._left: int | None = None  # bytes of the range that remain to be read
+        self._left: int | None = None  # number of bytes that remain in the range
         self._begins = begins
         self.bytes_read = 0
         try:
@@ -169,11 +169,11 @@ class CorpusFile(io.RawIOBase):
         return self.compression is not None
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, as `io.BufferedReader` requires."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number, 0 at the end."""
+        """Read bytes into a buffer; return their number, which is 0 at the end."""
         view = memoryview(buffer)
         if self.packed or self._piece:
             while not self._piece and (piece := next(self._pieces, None)) is not None:
@@ -196,7 +196,7 @@ class CorpusFile(io.RawIOBase):
     def _seek(self, begin: int, end: int | None) -> None:
         if self.packed:
             raise CorpusError(
-                f"{self.path}: was compressed while it was read; do not change input files"
+                f"{self.path}: was compressed while it was being read; do not change input files"
             )
         self._raw.seek(begin)
         self._piece, self.bytes_read = memoryview(b""), 0
@@ -204,7 +204,7 @@ class CorpusFile(io.RawIOBase):
 
     def _read_raw(self, view: memoryview) -> int:
         try:
-            if self.path == STANDARD:  # read what has arrived
+            if self.path == STANDARD:  # read the bytes that have arrived, without waiting for more
                 found = self._raw.read1(len(view))
                 view[: (n := len(found))] = found
             else:
@@ -219,7 +219,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def _take(self, size: int, is_enough: Callable[[bytes], bool] = lambda _: False) -> bytes:
-        """Return up to this many of the next stored bytes, fewer if these are enough."""
+        """Return the next stored bytes: `size` of them, or fewer once `is_enough` of them."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
@@ -234,7 +234,7 @@ class CorpusFile(io.RawIOBase):
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
-        """Decompress all members; zeros between and after them are padding."""
+        """Decompress all members of the file; skip padding zeros between and after them."""
         make, limit, step = METHODS[method]
         is_start = True
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
@@ -272,7 +272,7 @@ class CorpusFile(io.RawIOBase):
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # each library raises its own kind
+        except Exception as error:  # each library raises other exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
@@ -319,7 +319,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     wrong = FormatError(f"{os.fspath(path)}: is not a regular file; give a regular file")
     try:
         number = os.open(path, READ)
-    except PermissionError:  # Windows raises it for a folder
+    except PermissionError:  # Windows raises this for a folder
         if Path(path).is_dir():
             raise wrong from None
         raise
@@ -329,7 +329,8 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
             raise wrong
         if largest is not None and found.st_size > largest:
             raise FormatError(
-                f"{os.fspath(path)}: has {found.st_size:,} bytes, the maximum is {largest:,}; "
+                f"{os.fspath(path)}: has {found.st_size:,} bytes, but at most {largest:,} can be "
+                "read; "
                 "give a smaller file"
             )
         return os.fdopen(number, "rb")
@@ -345,7 +346,7 @@ def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
 
 
 def read_json(path: PathLike, advice: str) -> dict[str, Any]:
-    """Read a JSON object whose numbers are finite from a file.
+    """Read a JSON object from a file; all of its numbers must be finite.
 
     Raises
     ------
@@ -377,7 +378,7 @@ def parsed_json(text: str | bytes) -> Any:
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, or raise ValueError if a name occurs twice."""
+    """Convert the pairs of a JSON object to a dict; raise ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -418,7 +419,7 @@ def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, decompressed; see `split_lines`.
+    """Decompress a file and yield its lines as `split_lines` does.
 
     Raises
     ------
@@ -430,12 +431,12 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 
 def read_text(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file as text; see `read_lines`."""
+    """Yield the lines of a file, numbered from 1, as text."""
     return ((number, decoded(line, f"{path}:{number}")) for number, line in read_lines(path))
 
 
 def decoded(text: bytes, place: str) -> str:
-    """Return UTF-8 as a string, or raise `CorpusError`."""
+    """Decode UTF-8; raise `CorpusError`, which names `place`, if it is invalid."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:
@@ -449,7 +450,7 @@ def head_of(path: str) -> bytes:
 
 
 def read_whole(path: str) -> bytes:
-    """Return all decompressed bytes of a file of lines; see `read_lines`.
+    """Return all decompressed bytes of a text file; its lines have at most `LINE_BYTES`.
 
     Raises
     ------
@@ -485,24 +486,24 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # Compression is detected from magic bytes here too, not from the suffix.
+        # Compression of URLs, too, is detected from magic bytes and not from the suffix.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):
         package = ADDRESSES[path.partition("://")[0]]
-        raise CorpusError(f"{path}: pip install {package} to read it") from None
+        raise CorpusError(f"{path}: reading it requires {package}; pip install {package}") from None
     except Exception as error:
         reason = _stalled(error) or f"cannot be opened: {error}"
         raise UnreadableError(f"{path}: {reason}") from None
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return a message if a server has stopped sending; None for other errors."""
+    """Return a message if a server has stopped sending data; None for other errors."""
     if "timed out" not in str(error):
         return None
     return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"
 
 
 def is_utf8(word: bytes) -> bool:
-    """Return whether bytes are UTF-8."""
+    """Return whether bytes are valid UTF-8."""
     return word.decode(errors="replace").encode() == word

@@ -18,31 +18,28 @@ from dcme_w2v.errors import UsageError
 
 from .atomic import STANDARD, check_log, check_parent, check_text, check_writable
 
-# Roles of a path: an input; an output file, an output of text, a log; and an output folder, as
-# for checkpoints.
+# Roles of a path: an input, an output file, a text output, a log or an output folder.
 READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
-Given = tuple[str, str, Any]  # role, flag or argument, and value
+Given = tuple[str, str, Any]  # the role, the flag or argument, and the value
 
 _FILE = "file://"
-PARTIAL = ".partial"  # suffix of results whose training was interrupted
+PARTIAL = ".partial"  # suffix of the results of an interrupted training
 
 
 def local(path: str) -> str:
     """Return the path that a ``file://`` address names; return any other path unchanged."""
     if not path.startswith(_FILE):
         return path
-    from urllib.request import url2pathname  # takes long to import
+    from urllib.request import url2pathname  # imported here, because this import is slow
 
     host, slash, rest = path.removeprefix(_FILE).partition("/")
     if host not in ("", "localhost") or not rest:
-        raise UsageError(
-            f"{path}: is not a file on this machine; give file:///PATH, or only the path"
-        )
+        raise UsageError(f"{path}: names another machine; give file:///PATH, or only the path")
     return url2pathname(slash + rest)
 
 
 def listed(files: Any) -> list[Any]:
-    """Return one path or several as a list; raise an error for vectors in memory.
+    """Convert a path, or a list of paths, to a list; raise an error for other values.
 
     A `pathlib.Path` becomes a str; a table of `dcme_w2v.formats.columns` keeps its columns.
     """
@@ -55,7 +52,7 @@ def listed(files: Any) -> list[Any]:
 
 
 def as_paths(given: Any) -> tuple[Any, ...]:
-    """Return one path or several as a tuple; a string is one path."""
+    """Convert a path, or an iterable of paths, to a tuple."""
     paths = (given,) if isinstance(given, str | os.PathLike) else given
     return tuple(_known(path) for path in paths)
 
@@ -67,7 +64,7 @@ def _known(path: Any) -> Any:
 
 @dataclass(frozen=True)
 class _File:
-    """A given path: `shown` is its name in messages; all names of a file share `identity`."""
+    """A path from the user; `identity` is equal for all names of the same file."""
 
     role: str
     path: str
@@ -108,16 +105,16 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
                 continue
             path = local(os.fspath(path))
             if not path:
-                raise UsageError(f"{flag}: is empty; name a file")
+                raise UsageError(f"{flag}: the path is empty; name a file")
             if "\0" in path:
-                raise UsageError(f"{flag}: has a NUL character; name a file")
+                raise UsageError(f"{flag}: the path has a NUL character; remove it")
             if role != READS or "://" not in path:
                 shown = f"{flag}={path}" if flag.startswith("--") else f"{flag} {path}"
                 yield _File(role, path, shown, _identity(path, role))
 
 
 def _identity(path: str, role: str) -> object:
-    """Return a value that is the same for all names of a file or folder; None for a device."""
+    """Return a value that is equal for all names of a file or folder; None for a device."""
     stream = "stdin" if role == READS else "stdout"
     try:
         if path == STANDARD:
@@ -135,7 +132,7 @@ def _check_conflict(target: _File, other: _File) -> None:
     is_read = other.role == READS
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
-            return  # a run is resumed from its own checkpoints
+            return  # a run may resume from its own checkpoint folder
         advice = ", which is read; choose another" if is_read else "; give each output its own file"
         raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():

@@ -14,7 +14,7 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limits, use
 
 from .atomic import is_stream
 
-SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # address space that both libraries need
+SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # address space that numpy and scipy need
 
 
 def memory_limit() -> int | None:
@@ -23,13 +23,13 @@ def memory_limit() -> int | None:
 
 
 def memory_for(held: int) -> float:
-    """Return the bytes that tables of `held` bytes may grow to beside the rest of this process."""
+    """Return how many bytes tables may grow to if they now have `held` of this process's."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
 
 def check_addresses() -> None:
-    """Raise if the address-space limit is too low to load scipy: its OpenBLAS would then hang.
+    """Raise if the address-space limit is too low for scipy, whose OpenBLAS would hang.
 
     Each thread of the OpenBLAS of numpy and of scipy has buffers and a stack of its own.
     """
@@ -44,7 +44,7 @@ def check_addresses() -> None:
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
-    """Return the error if there is less memory than needed; see `require_memory`."""
+    """Return the error that `require_memory` would raise, or None if memory suffices."""
     limit = memory_limit()
     if limit is None or needed <= limit:
         return None
@@ -72,14 +72,14 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
         raise error
 
 
-PREFIX = "dcme-w2v-"  # prefix of the fallback folders
-# `UsageError` is included, because a target may have become a folder since it was checked.
+PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
+# A target may have become a folder since it was checked, which is a `UsageError`.
 _FAILURES = (ResourceError, UsageError)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A result to be written.
+    """A result, its target, and the function that writes it.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def write_with_fallback(
 
 
 def _write_elsewhere(result: Result) -> str:
-    """Write a result to a new folder: beside its target, or in the temporary or home folder."""
+    """Write a result to a new folder beside its target, or in the temporary or home folder."""
     name, beside = Path(result.path).name, Path(os.path.realpath(result.path)).parent
     if is_stream(result.path):
         name, beside = result.name, Path.cwd()

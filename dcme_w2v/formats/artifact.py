@@ -1,4 +1,4 @@
-"""The native file format, arrays with a JSON record, for vectors, models and checkpoints.
+"""The native format of vectors, models and checkpoints: arrays with a JSON record.
 
 The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
@@ -59,9 +59,9 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
-_PIECE_BYTES = 8 << 20  # maximum bytes of an array that are written at a time
-MAX_HEADER = 100_000_000  # maximum bytes of a header, as in the safetensors library
-# Kind of file -> "module:class" with a method `load`.
+_PIECE_BYTES = 8 << 20  # an array is written in pieces of at most this many bytes
+MAX_HEADER = 100_000_000  # maximum size of a header in bytes, as in the safetensors library
+# For each kind of file, the class ("module:class") whose method `load` reads it.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
@@ -151,7 +151,7 @@ class Model:
         return found
 
     def words(self) -> Words:
-        """Return a list of words from the arrays that `words_arrays` made."""
+        """Return the list of words that `words_arrays` stored in two arrays."""
         text = self.array("words_text", "uint8", None)
         offsets = self.array("words_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
@@ -160,9 +160,9 @@ class Model:
         return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
 
     def checked_words(self, words: Words) -> Words:
-        """Return a list of words; raise `FormatError` if one is not a valid feature name."""
+        """Return `words` unchanged; raise `FormatError` if one is not a valid feature name."""
         faults = word_faults(words)
-        faults[SEPARATOR] = 0  # a feature may be several words
+        faults[SEPARATOR] = 0  # a feature may be several words joined by spaces
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
             raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
@@ -189,26 +189,27 @@ class Model:
     def strings(self, name: str) -> list[str]:
         """Return a list of distinct strings, at least one, from the record."""
         found = self.value(name, list)
-        with contextlib.suppress(TypeError, UnicodeEncodeError):  # for an unpaired surrogate
+        # A string has an unpaired surrogate.
+        with contextlib.suppress(TypeError, UnicodeEncodeError):
             "".join(found).encode()
             if 0 < len(found) == len(set(found)):
                 return found
         raise self.fault(name, f"is {shown(found)}, must be distinct strings, at least one")
 
     def options(self, name: str, cls: type[Options]) -> Options:
-        """Return the options of class `cls` that the record stores."""
+        """Return the options stored under `name` in the record, as an object of `cls`."""
         try:
             return cls.from_mapping(self.value(name, dict))
         except UsageError as error:
             raise self.fault(name, error.message) from None
 
     def fault(self, entry: str, what: str) -> FormatError:
-        """Return the error about an invalid array or entry of the record."""
+        """Return the error for an invalid array, or an invalid entry of the record."""
         return fault(self.path, f"{entry}: {what}", "fit the model again")
 
 
 def shown(value: Any) -> str:
-    """Return a value as a short text on one line, for messages."""
+    """Format a value as one short line for error messages."""
     return reprlib.repr(value).encode("unicode_escape").decode()
 
 
@@ -216,7 +217,7 @@ def shown(value: Any) -> str:
 
 
 def recorded_arguments() -> list[str] | None:
-    """Return the arguments of this process if it runs dcme-w2v, otherwise None."""
+    """Return the command-line arguments of this process if it is dcme-w2v, otherwise None."""
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
@@ -224,8 +225,8 @@ def recorded_arguments() -> list[str] | None:
 
 
 def command_of(arguments: Any) -> str | None:
-    """Return recorded arguments as a shell command line; None if there are none."""
-    with contextlib.suppress(TypeError, KeyError):  # another program wrote the record
+    """Format recorded arguments as a shell command line; None if there are none."""
+    with contextlib.suppress(TypeError, KeyError):  # the record was written by another program
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -287,7 +288,7 @@ def _json(value: Any) -> str:
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Yield the bytes of a safetensors file."""
-    # The largest items first, so that each array is aligned.
+    # Arrays with the largest items come first, so that each array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
@@ -305,7 +306,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
-    """Yield the bytes of an array in C order, in pieces."""
+    """Yield the bytes of an array piece by piece, in C order."""
     chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
@@ -327,18 +328,16 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # `classify train` writes one of several kinds, which depends on its documents.
+    # The documents decide which of these kinds of model `classify train` writes.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
-        raise UsageError(
-            f"{name}: already exists and is not a model of kind {kind}; name another file"
-        )
+        raise UsageError(f"{name}: already exists and is not a {kind} model; name another file")
 
 
 # ---- reading ----
 
 
 def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Model:
-    """Open a file that `save_model` wrote and that is of one of these kinds.
+    """Open a model file that `save_model` wrote; raise if it is not of one of `kinds`.
 
     Raises
     ------
@@ -360,7 +359,7 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
 
 
 def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
-    """Load a file of one of `kinds` as an object of the class that belongs to its kind.
+    """Load a file as an object of the class that its kind has in `LOADERS`.
 
     Raises
     ------
@@ -376,7 +375,7 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
     return FormatError(
-        f"{os.fspath(path)}: is a model of kind {shown(kind)}; give one of {', '.join(kinds)}"
+        f"{os.fspath(path)}: contains {shown(kind)}; give a file of {' or '.join(kinds)}"
     )
 
 
@@ -447,7 +446,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
-    """Parse a JSON object; raise for repeated keys and for numbers that are not finite."""
+    """Parse a JSON object; raise if a key is repeated or a number is not finite."""
     try:
         found = parsed_json(text)
         if not isinstance(found, dict):
@@ -459,7 +458,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
-    """Return the begin, end, name, dtype and shape of an array from its header entry."""
+    """Return the begin, end, name, dtype and shape that a header entry gives for an array."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]
@@ -475,12 +474,12 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
 
 
 def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatError:
-    """Return the error for a file that is corrupt or not of the required kind."""
+    """Return the error for a corrupt file or one of the wrong kind."""
     return FormatError(f"{os.fspath(path)}: {what}; {advice}")
 
 
 MAGIC = b"\x93NUMPY"
-READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
+READ_BYTES = 4 << 20  # larger files are memory-mapped instead of read
 
 
 def contents(file: Any, path: PathLike) -> U8:
@@ -488,7 +487,7 @@ def contents(file: Any, path: PathLike) -> U8:
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
-        mapped.filename = os.fspath(path)  # for `check_mapped`
+        mapped.filename = os.fspath(path)  # `check_mapped` looks for this attribute
         return mapped
     data = np.fromfile(file, np.uint8)
     data.flags.writeable = False
@@ -505,7 +504,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 def read_npy(path: PathLike) -> Array:
-    """Return the array of an .npy file, mapped if it is large.
+    """Return the array of an .npy file, memory-mapped if it is large.
 
     Raises
     ------
@@ -527,7 +526,7 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy raises any error that Python's parser raises
+        except Exception as error:  # numpy passes on any error of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
 

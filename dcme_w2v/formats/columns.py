@@ -41,29 +41,29 @@ from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
-MOST_COMPRESSED = 50  # highest ratio of decoded to stored bytes in ordinary row groups
+MOST_COMPRESSED = 50  # ordinary row groups decode to fewer than this many times their bytes
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
-SEEN_ROWS = 1000  # each column must occur in one of these first rows
+SEEN_ROWS = 1000  # each column must occur within this many first rows
 DELIMITERS = ",\t;|"
 DATASET_INFO = "dataset_info.json"  # written by the datasets library beside the data files
-_HEAD = 4096  # bytes from which the format is detected, which may begin with whitespace
+_HEAD = 4096  # the format is detected from this many first bytes
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _LIST_OF_ITEMS = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*\]\s*")
-# Values of a column that stands for a single label.
+# Values of a 0/1 column, which says whether one label applies.
 _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
 }  # fmt: skip
 NO_LABEL = "a label is text or an integer; group the numbers, or write them as text such as v1.5"
-_SHOWN = 20  # columns that an error message lists
+_SHOWN = 20  # an error message lists at most this many columns
 
 
 @dataclass(frozen=True)
 class Table:
-    r"""A file with rows, and the names of the columns to read from it.
+    r"""A file of rows, and the names of the columns to read from it.
 
     Parameters
     ----------
@@ -116,21 +116,21 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are read."""
+        """Names of all columns to read: text, labels and `keep`."""
         return (*self.text, *self.label, *self.keep)
 
 
 def _names_in(given: str) -> list[str]:
-    """Split names at commas; a name in double quotes may have commas, as in CSV."""
+    """Split names at commas; a name in double quotes may contain commas, as in CSV."""
     quoted = given.startswith('"') or ',"' in given
     return next(csv.reader([given]), []) if quoted else given.split(",")
 
 
-Source: TypeAlias = str | Table  # one source of a corpus
+Source: TypeAlias = str | Table
 
 
 class Row(NamedTuple):
-    """One row: its labels, its text (None for a null), and the values of `Table.keep`.
+    """The labels of a row, its text (None for a null), and its values of `Table.keep`.
 
     If the value is several lists of tokens, each list is a line of the text.
     """
@@ -144,7 +144,7 @@ class Row(NamedTuple):
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Return paths as tables with these columns; without a text column, the paths unchanged."""
+    """Convert paths to tables with these columns; without a text column, return them unchanged."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
@@ -166,7 +166,7 @@ def stored_size(path: Source) -> int | None:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError` with a list of the columns if `head` is the beginning of a table.
+    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
 
     The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
@@ -176,19 +176,21 @@ def check_no_table(path: str, head: bytes) -> None:
     kind = sniff(head)
     if b"\r" in head.rstrip() and kind is None:
         warn(
-            f"{path}: has carriage returns within its first line, which are read as spaces; if "
+            f"{path}: carriage returns within the first line are read as spaces; if "
             "they end lines, convert them to line feeds (tr '\\r' '\\n')"
         )
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
-        warn(f"{path}: is read as text, not CSV; name its column by --text-column: {header}")
+        warn(
+            f"{path}: is read as text, not as CSV; to read one column, give --text-column: {header}"
+        )
     if kind not in (*BINARY, "JSON lines"):
         return
     try:
         names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
-    except CorpusError:  # for example, a table on standard input
+    except CorpusError:  # the table cannot be opened, for example on standard input
         names = []
-    except (ValueError, RecursionError):  # text that happens to begin with a brace
+    except (ValueError, RecursionError):  # the file is text that happens to begin with a brace
         return
     listed = f": {_listed(names)}" if names else ""
     raise CorpusError(f"{path}: is {kind}; name its text column by --text-column{listed}")
@@ -205,7 +207,7 @@ def is_named_csv(path: str) -> bool:
 def read_rows(
     table: Table, file: CorpusFile | None = None, joined: bool = False
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the number (from 1) and the contents of each row.
+    """Yield the number (from 1) and the contents of each row in a table.
 
     With `joined`, several rows of one line each may be yielded together as one text, with the
     number of the last row.
@@ -252,7 +254,7 @@ def read_rows(
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
-    """Yield the contents of rows that are dicts; the first row must have all columns."""
+    """Yield the contents of rows given as dicts; the first dict must have all columns."""
     forms = set[bool]()
     for number, item in enumerate(items, 1):
         try:
@@ -271,11 +273,11 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
 
 
 def _row(table: Table, values: Sequence[Any]) -> Row:
-    """Return the contents of a row from the values of the columns `Table.names`."""
+    """Convert the values of `Table.names` in one row to a `Row`."""
     value, count, first = values[0], len(table.text), len(table.text) + len(table.label)
     kept = tuple(values[first:])
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
-        text, is_tokenized = plain_lines(value.encode("utf-8", "replace")), False  # the usual case
+        text, is_tokenized = plain_lines(value.encode("utf-8", "replace")), False
     else:
         texts = [
             text_of(value.decode() if isinstance(value, bytes) else value)
@@ -286,12 +288,12 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         is_tokenized = True in kinds
         text = (b"\n" if is_tokenized else b" ").join(map(bytes_of, texts))
         if b"\0" in text:
-            raise ValueError("has a NUL character; remove it")
+            raise ValueError("the text has a NUL character; remove it")
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
         if not texts:
             return Row((), None, False, kept)
     if len(text) > LINE_BYTES:
-        raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
+        raise ValueError(f"the text has more than {LINE_BYTES:,} bytes; split it")
     if not table.label:
         return Row((), text, is_tokenized, kept)
     found = list(map(_labels, table.label, values[count:first]))
@@ -319,7 +321,7 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
 
 def _check_one_kind(kinds: set[bool]) -> None:
     if len(kinds) > 1:
-        raise ValueError("mixes text and lists of tokens; use only one of them")
+        raise ValueError("the text columns mix text and lists of tokens; use only one of them")
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
@@ -333,20 +335,20 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
 
 
 class NoneOfThese(tuple[str, ...]):
-    """The empty labels of a document known to have none; truthy, unlike unknown labels."""
+    """The empty tuple of a document without labels; true, unlike that of unknown labels."""
 
     def __bool__(self) -> bool:
         return True
 
 
 def label_of(text: str) -> str:
-    """Return a label with normalized spaces; 1 and 1.0 are the same label."""
+    """Normalize the spaces in a label, and write 1.0 as 1."""
     label = " ".join(text.split())
     return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
 
 
 def labels_of(joined: str) -> tuple[str, ...]:
-    """Split labels at | and strip spaces; ``[]`` means that no label applies."""
+    """Split labels at | and normalize their spaces; ``[]`` means that no label applies."""
     if joined.strip() == "[]":
         return NoneOfThese()
     return tuple(label for one in joined.split("|") if (label := label_of(one)))
@@ -359,10 +361,13 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)
-    if isinstance(value, int | float):  # includes bool; integers beside nulls are stored as 1.0
+    # Includes bool; integers are stored as 1.0 in a column with nulls.
+    if isinstance(value, int | float):
         value = [value]
     if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
-        raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
+        raise ValueError(
+            f"{name} is of type {type(value).__name__}; a label must be text, an integer or a list"
+        )
     if not value:
         return NoneOfThese()
     for one in value:
@@ -373,7 +378,7 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _listed_labels(name: str, text: str) -> list[Any]:
-    """Return the items of a list that is stored as text, as in CSV."""
+    """Parse a list that is stored as text, such as "['a', 'b']" in CSV."""
     if not _LIST_OF_ITEMS.fullmatch(text):
         raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
     found: list[Any] = ast.literal_eval(text)
@@ -389,7 +394,7 @@ def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
-    """Raise an error that lists the columns if a column is missing."""
+    """Raise an error, which lists the existing columns, if `missing` is not empty."""
     for name in table.names:
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
@@ -400,7 +405,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield the values of `Table.names` in each row; lines of several rows if `joined`."""
+    """Yield the values of `Table.names` row by row; if `joined`, possibly many rows as lines."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -413,7 +418,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Yield records, taking columns that a folder name defines (``label=a``) from the path."""
+    """Yield records; columns that a folder name defines (``label=a``) come from the path."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -445,9 +450,11 @@ def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]
             values = json.loads(line, object_pairs_hook=distinct)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
-            raise ValueError(f"is not JSON ({reason}); write one object per line") from None
+            raise ValueError(
+                f"the line is not JSON ({reason}); write one object per line"
+            ) from None
         if not isinstance(values, dict):
-            raise ValueError("is not a JSON object; write one per line")
+            raise ValueError("the line is not a JSON object; write one object per line")
         if missing:
             missing = _missing(values, missing)
             if number + 1 == SEEN_ROWS:
@@ -465,14 +472,14 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    size = 0  # characters in the row so far, since a quoted field may span many lines
+    size = 0  # characters in the current row, whose quoted fields may span lines
 
     def counted() -> Iterator[str]:
         nonlocal size
         for line in itertools.chain([first], lines):
             size += len(line)
             if size > LINE_BYTES:
-                raise ValueError(f"has more than {LINE_BYTES:,} characters; split it")
+                raise ValueError(f"the row has more than {LINE_BYTES:,} characters; split it")
             yield line
 
     rows = csv.reader(counted(), delimiter=delimiter, strict=True)
@@ -491,14 +498,14 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
 
 
 def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
-    """Open a Parquet or Arrow file with pyarrow; return the file and its schema."""
+    """Open a Parquet or Arrow file with pyarrow; return the reader and the schema."""
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
     if kind == "an Arrow stream":
         source = pa.ipc.open_stream(reader or path)
     elif path == STANDARD or is_address(path) or not Path(path).is_file():
-        raise CorpusError(f"{path}: {kind} can be read from regular files only; give a file")
+        raise CorpusError(f"{path}: {kind} can be read only from regular files; save it to a file")
     elif kind == "Parquet":
         source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
         return source, source.schema_arrow
@@ -550,7 +557,7 @@ def _arrow_records(
 
 
 def _column(batch: Any, name: str) -> Any:
-    """Return a column of a batch (``a.b``: field b of column a); None if it is missing."""
+    """Return a column of a batch, or None if it is missing; ``a.b`` is field b of column a."""
     import pyarrow.compute as pc
 
     root, *fields = [name] if name in batch.schema.names else name.split(".")
@@ -561,7 +568,7 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
-    """Return the class names for the numbers in a column that the datasets library wrote.
+    """Return the class names of a column in which the datasets library wrote class numbers.
 
     The datasets library stores them in the schema of the file and, for a folder, in
     dataset_info.json.
@@ -572,7 +579,7 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
     if found is None and (about := Path(table.path).parent / DATASET_INFO).is_file():
         features = read_json(about, "write the folder again").get("features")
         found = features.get(column) if isinstance(features, dict) else None
-    while isinstance(found, dict) and "feature" in found:  # the column contains lists
+    while isinstance(found, dict) and "feature" in found:  # each value of the column is a list
         found = found["feature"]
     names = found.get("names") if isinstance(found, dict) else None
     is_sound = isinstance(names, list) and all(isinstance(one, str) for one in names)
@@ -592,13 +599,15 @@ def _named(column: Any, names: list[str] | None) -> Any:
             return None if value == -1 else value
         if 0 <= value < len(names):
             return names[value]
-        raise ValueError(f"has the class {value}, but only {len(names)} classes have names")
+        raise ValueError(
+            f"the class {value} has no name, since there are only {len(names)} names; correct it"
+        )
 
     return pa.array([name(one) for one in column.to_pylist()])
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Raise for types whose values may share bytes, because their size cannot be bounded."""
+    """Raise for types whose values may share bytes, since their decoded size is unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -610,7 +619,9 @@ def _check_types(types: Iterable[Any]) -> None:
             or "list_view" in str(one)
             or any(map(pa.types.is_dictionary, inner))
         ):
-            raise ValueError(f"has the type {one!s:.60}; convert it to text or lists")
+            raise ValueError(
+                f"the column type {one!s:.60} is not supported; convert it to text or lists"
+            )
         _check_types(inner)
 
 
@@ -638,7 +649,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
 
 
 def _joined(values: list[Any]) -> bytes | None:
-    """Join rows of text as lines; return None if a row may not be exactly one line of text."""
+    """Join rows of text as lines; return None if a row is not exactly one line of text."""
     try:
         texts = ["" if value is None else value for value in values]
         text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"
@@ -663,14 +674,14 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # A row may use a whole dictionary, which can be large in data that compresses so well.
+        # In data that compresses so well, one row may need a large dictionary.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)
 
 
 def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
-    """Return the Arrow types of the `Table.keep` columns that have one type in all files."""
+    """Return the Arrow types of those `Table.keep` columns that have the same type in all files."""
     found: list[dict[str, Any]] = []
     for table in sources:
         kind = None
@@ -697,12 +708,14 @@ def row_groups(table: Table) -> list[Table]:
 
 
 def _rows_before(table: Table) -> int:
-    """Return how many rows precede the row group of a table."""
+    """Return how many rows of the file precede the table's row group."""
     if not table.group:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata
     if table.group >= about.num_row_groups:
-        raise ValueError(f"there are only {about.num_row_groups} row groups; give a lower number")
+        raise ValueError(
+            f"the file has only {about.num_row_groups} row groups; give a lower number"
+        )
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 

@@ -96,12 +96,12 @@ def is_corpus_path(item: object) -> bool:
         return False
     try:
         return item == STANDARD or is_address(item) or Path(item).exists()
-    except OSError:  # longer than the name of a file can be
+    except OSError:  # a string that is too long to be a file name
         return False
 
 
 def _files_of_dataset(folder: str) -> list[str]:
-    """Return the files of a folder that ``Dataset.save_to_disk`` wrote; none for other folders.
+    """Return the files of a folder that ``Dataset.save_to_disk`` wrote, [] for other folders.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _files_below(folder: str) -> list[str]:
 
 
 def text_files(folder: str, tables: bool = False) -> list[str]:
-    """Return the files below a folder that can be text; warn about the others."""
+    """Return the files below a folder that may be text; warn about the others."""
     kept, skipped = [], Counter[str]()
     for path in _files_below(folder):
         kind = _kind_of_other(path, tables)
@@ -156,7 +156,7 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
 
 
 def _kind_of_other(path: str, tables: bool) -> str | None:
-    """Return a noun for the kind of a file that cannot be read as text; None for text."""
+    """Return the name of a file's format if it cannot be read as text, otherwise None."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -167,7 +167,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
         head = head_of(path)
     except ArchiveError:
         return "binary file"
-    except CorpusError:  # the reader of the file reports it
+    except CorpusError:  # the error is raised again when the file is read
         return None
     if tables or b"\0" not in head:
         return None
@@ -176,7 +176,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of bytes from a corpus; it never ends within a word.
+    """A block of bytes from a corpus, which never ends within a word.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Span:
-    """A file, or a range of its bytes that contains whole lines."""
+    """A file, or whole lines of it as a range of bytes."""
 
     path: Source
     begin: int = 0
@@ -252,7 +252,7 @@ class Corpus:
 
     @property
     def bytes_total(self) -> int | None:
-        """Sum of the sizes; None if one is unknown."""
+        """Total size of the files in bytes; None if one is unknown."""
         known = [size for size in self.sizes if size is not None]
         return sum(known) if len(known) == len(self.sizes) else None
 
@@ -284,8 +284,7 @@ class Corpus:
         rest, offset = rest[skipped:], begin + skipped
         within_line = False
         while True:
-            # A remainder longer than a block is part of one word: double the buffer to move it
-            # rarely.
+            # The remainder may be part of one very long word: double the buffer to copy it rarely.
             buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
@@ -315,7 +314,7 @@ class Corpus:
 
 
 def _fill(file: io.RawIOBase, view: memoryview) -> int:
-    """Read until the buffer is full or the file ends; return the number of bytes."""
+    """Read until the buffer is full or the file ends; return the number of bytes read."""
     filled = 0
     while filled < len(view) and (n := file.readinto(view[filled:])):
         filled += n
@@ -323,20 +322,21 @@ def _fill(file: io.RawIOBase, view: memoryview) -> int:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return where the last line ends, or else the last word; 0 if neither ends."""
+    """Return the end of the last whole line, else of the last whole word, else 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
     return 1 + max(buffer.rfind(bytes([separator]), 0, filled) for separator in SEPARATORS)
 
 
-Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
-_PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # looks like the path of a missing file
+Sentence = str | bytes | Iterable[str | bytes]
+# Matches strings that are probably the path of a missing file.
+_PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never interpreted as lines of text."""
+    """Paths from the command line, which are never taken for lines of text."""
 
     paths: tuple[Source, ...]
 
@@ -379,14 +379,14 @@ class Sentences:
             offset += len(text)
 
     def lines(self) -> Iterator[Text]:
-        """Yield one sentence per line, without its line feed; one text may yield several lines."""
+        """Yield sentences without line feeds; a text with several lines yields each of them."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):
                 if row.text is not None:
                     yield Tokenized(row.text) if row.is_tokenized else row.text
             return
-        # Invalid surrogates are handled by `encode`.
+        # `encode` handles invalid surrogates.
         for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
             if isinstance(text, bytes):
                 text = text.removeprefix(BYTE_ORDER_MARK if not number else b"")
@@ -395,7 +395,7 @@ class Sentences:
 
 
 def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]:
-    """Return a corpus as paths, or as `Sentences` if it is an iterable of sentences.
+    """Convert a corpus to paths, or to `Sentences` if it is an iterable of sentences.
 
     A list or tuple of strings is read as paths if all of them exist, or if each has a slash or a
     suffix and no whitespace; otherwise for lines, which must contain whitespace.
@@ -441,13 +441,14 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
 
 
 def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
-    """Return a list of strings as paths if all exist or look like paths, else as sentences."""
+    """Convert a list of strings to paths if all exist or look like paths, else to sentences."""
     look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
     if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
         return listed(corpus), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
-            f"--corpus: {len(corpus):,} strings without whitespace, as {corpus[0]!r:.60}, are no "
+            f"--corpus: {len(corpus):,} strings without whitespace, such as {corpus[0]!r:.60}, "
+            "are no "
             "files and have no context words: give sentences with spaces between the tokens, or "
             "lists of tokens"
         )
@@ -455,8 +456,8 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
-    """Raise, before any work, if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # the corpus reader reports the warnings
+    """Raise before work starts if the --holdout file is missing or part of the corpus."""
+    with without_warnings():  # the warnings appear when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

@@ -32,7 +32,7 @@ _CONLLU_COLUMNS = 10
 
 
 class Document(NamedTuple):
-    """One line of a file of documents.
+    """A document: its labels, its text, and its place in the file.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Document(NamedTuple):
 
     @property
     def words(self) -> list[bytes]:
-        r"""The tokens, separated by 0x20 \t \n \r \v \f."""
+        r"""The tokens of the text, which is split at 0x20 \t \n \r \v \f."""
         return bytes_of(self.text).split()
 
     @property
@@ -117,7 +117,7 @@ def read_documents(
 
 
 def is_folder(path: Source) -> bool:
-    """Return whether a source is a folder of text, not of tables."""
+    """Return whether a source is a folder of text files, not of tables."""
     return isinstance(path, str) and path != STANDARD and Path(path).is_dir()
 
 
@@ -173,7 +173,8 @@ def _has_labels(path: str) -> bool:
     """Return whether the first lines of a file have labels, or are a table."""
     head = head_of(path)
     lines = [line for line in head.split(b"\n") if line.strip()]
-    lines = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines  # may be cut
+    # The last line may be incomplete.
+    lines = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
     return sniff(head) is not None or (
         bool(lines) and all(b"\t" in line.strip() or _FASTTEXT_TOKEN.search(line) for line in lines)
     )
@@ -220,7 +221,7 @@ def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
 def _valid_lines(
     path: str, lines: Iterable[tuple[int, bytes]], encoding_errors: str, is_start: bool = True
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the number (from 1) and the validated text of each line."""
+    """Yield each line's number (from 1) and validated text."""
     for number, line in lines:
         if is_start and line.strip():
             is_start = False
@@ -250,7 +251,7 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the labels, which may be anywhere in the line as in fastText, and the other text."""
+    """Return the fastText labels, which may be anywhere in the line, and the other text."""
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
@@ -259,12 +260,12 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-START, END = "<s>", "</s>"  # stand for the words before and after a sentence
-AFFIX = 4  # characters of the longest prefix and suffix
+START, END = "<s>", "</s>"  # features of positions before and after a sentence
+AFFIX = 4  # maximum number of characters in prefix and suffix features
 
 
 class Sentence(NamedTuple):
-    """One sentence with tags: the lines between two empty lines.
+    """A sentence with tags: the lines between two empty lines.
 
     Attributes
     ----------
@@ -307,7 +308,7 @@ def read_sentences(
 
 
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and columns (token, ..., tag) of each line.
+    """Yield each line's number and its columns (token, ..., tag).
 
     Comments before lines with tabs are skipped, as in CoNLL-U. Of its ten columns only the form and
     the universal part of speech are used; ranges and empty nodes are skipped.
@@ -316,7 +317,7 @@ def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
     first = tabs.index(True) if True in tabs else 0
     if not all(tabs[first:]) or not all(line.startswith(b"#") for _, line in block[:first]):
         first = 0
-    # Columns are separated by ASCII spaces only: a no-break space is a part of its token.
+    # Only ASCII spaces separate columns: a no-break space is part of a token.
     found = [
         (number, [one.decode() for one in (line.split(b"\t") if b"\t" in line else line.split())])
         for number, line in block[first:]
@@ -346,7 +347,7 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
 
 
 def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
-    """Yield each token as a document: its tag is the label, its features are the text."""
+    """Yield each token as a document whose label is the tag and whose text is the features."""
     for sentence in sentences:
         for i, features in enumerate(token_features(sentence.tokens)):
             labels = (sentence.tags[i],) if sentence.tags else ()

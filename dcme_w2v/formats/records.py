@@ -13,14 +13,14 @@ from dcme_w2v.errors import CorpusError, UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
 from dcme_w2v.platform import PathLike
 
-ROWS_AT_ONCE = 10_000  # number of Parquet rows that are converted at once
+ROWS_AT_ONCE = 10_000  # this many Parquet rows are converted at once
 Rows: TypeAlias = Iterable[Sequence[Any]]
 TABLES = (".csv", ".parquet")
 JSON_LINES = ".jsonl"
 
 
 def form_of(path: PathLike, as_json: bool = False) -> str:
-    """Return the suffix of the output format (a table or JSON lines); "" for text.
+    """Return the output format of a path: the suffix of a table or of JSON lines, "" for text.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
     if form == ".parquet" and (packed := compression_of(path)):
         raise UsageError(f"{path}: Parquet files are already compressed; name it without {packed}")
     if as_json and form in TABLES:
-        raise UsageError(f"--json: {path} is a table; omit --json, or name a .jsonl file")
+        raise UsageError(f"--json: {path} would be a table; omit --json, or name a .jsonl file")
     if as_json or form in (JSON_LINES, ".json", ".ndjson"):
         return JSON_LINES
     if form in TABLES:
@@ -49,7 +49,7 @@ def write_rows(
     is_awaited: bool = False,
     types: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write rows atomically.
+    """Write rows to a file atomically.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def write_rows(
 
 
 def cell(value: Any) -> str:
-    """Return a value as one line without tabs; empty for a null."""
+    """Format a value as one line without tabs; a null is empty."""
     return "" if value is None else " ".join(str(_joined(value)).split())
 
 
@@ -119,7 +119,7 @@ def _joined(value: Any) -> Any:
 def _write_parquet(
     path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
 ) -> None:
-    """Write Parquet; rows are kept in memory, as Arrow columns, until their types are known."""
+    """Write Parquet; rows stay in memory, as Arrow columns, until their types are known."""
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     import pyarrow as pa
 
@@ -128,7 +128,7 @@ def _write_parquet(
     def array(name: str, values: Sequence[Any]) -> Any:
         try:
             return pa.array(values, known.get(name))
-        except OverflowError:  # from 2^63 on
+        except OverflowError:  # an integer is 2^63 or more
             known[name] = pa.uint64()
             return pa.array(values, known[name])
 
@@ -141,7 +141,7 @@ def _write_parquet(
     try:
         found = list(tables()) or [pa.table({name: pa.nulls(0) for name in columns})]
         wide = [name for name in columns if name in known and name not in types]
-        for name in wide:  # earlier rows had smaller integers
+        for name in wide:  # earlier rows had integers below 2^63
             at = columns.index(name)
             found = [one.set_column(at, name, one[name].cast(known[name])) for one in found]
         parquet.write_table(pa.concat_tables(found, promote_options="permissive"), file)

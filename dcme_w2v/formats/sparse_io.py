@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# Guard against decompression bombs: real data does not compress to 1/200.
+# Guards against decompression bombs: real data does not compress to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -54,8 +54,8 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file name, without its compression suffix, means sparse rows."""
-    is_file = isinstance(path, str)  # not a `Table`
+    """Return whether a file name (ignoring a compression suffix) is that of sparse rows."""
+    is_file = isinstance(path, str)
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
 
@@ -94,7 +94,8 @@ def read_sparse_rows(
         raise UsageError(f"{path}: this format cannot be read compressed; decompress it first")
     if labels is not None:
         raise UsageError(
-            f"--labels={labels}: is only for .npz and .mtx files; {path} contains its own labels"
+            f"--labels={labels}: applies only to .npz and .mtx files; omit it, since {path} "
+            "contains labels"
         )
     return read_svmlight(path)
 
@@ -124,19 +125,20 @@ def read_npz(path: PathLike) -> csr_matrix:
                     size = math.prod(shape) * dtype.itemsize
                     if size != info.file_size - member.tell():
                         raise ValueError(
-                            f"{info.filename} does not have the {size:,} bytes stated in its header"
+                            f"{info.filename} does not have the {size:,} bytes that its header "
+                            "states"
                         )
             file.seek(0)
             matrix = sparse.load_npz(file)
             if matrix.format not in ("coo", "csr", "csc"):
                 raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr")
-            _check_size(total + 8 * matrix.shape[0], name)  # 8 bytes for the start of each row
+            _check_size(total + 8 * matrix.shape[0], name)  # each row start takes 8 bytes
             return checked_rows(matrix)
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
+    except Exception as error:  # zipfile and numpy raise many types of errors for corrupt files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
             f"{name}: is not a valid sparse matrix ({reason}); write it again, by scipy's save_npz "
@@ -153,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         with open_regular(name) as file:
             head = file.readline(1024).lower().split()
             size = file.seek(0, os.SEEK_END)
-        with without_warnings():  # scipy may end the process if it reads from an open file
+        with without_warnings():  # read by name: given an open file, scipy may end the process
             if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
                 raise ValueError("its first line does not describe a matrix of real numbers")
             rows, _, entries = io.mminfo(name)[:3]
@@ -165,7 +167,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # as in `read_npz`
+    except Exception as error:  # scipy raises many types of errors for corrupt files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
             f"{name}: is not a valid Matrix Market file ({reason}); write it again, by scipy's "
@@ -174,7 +176,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise if a file would expand more than real data does, or exceed the available memory."""
+    """Raise if a file would expand more than real data does, or need too much memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
@@ -193,8 +195,11 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     """
     found: Labels = []
     for number, line in read_lines(path):
-        if rows is not None and number > rows:  # lines that follow must take no memory
-            raise FormatError(f"{path}: has more lines than {rows} rows; give one line per row")
+        if rows is not None and number > rows:  # stop now, so that further lines take no memory
+            raise FormatError(
+                f"{path}: has more than {rows} lines, but there are {rows} rows; give one line "
+                "per row"
+            )
         try:
             if b"\0" in line:
                 raise ValueError
@@ -203,7 +208,9 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
             raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
         found.append(labels_of(labels))
     if rows is not None and len(found) != rows:
-        raise FormatError(f"{path}: has {len(found)} lines for {rows} rows; give one line per row")
+        raise FormatError(
+            f"{path}: has {len(found)} lines, but there are {rows} rows; give one line per row"
+        )
     return found
 
 
@@ -236,7 +243,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: has no rows; give another file")
+        raise CorpusError(f"{path}: has no rows; give a file with rows")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:
@@ -248,7 +255,8 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
 def _text(label: bytes, path: str, number: int) -> str:
     try:
         found = label_of(label.decode())
-        return found[1:] if found[:1] == "+" and found[1:].isdigit() else found  # +1 is 1
+        # The labels +1 and 1 are the same.
+        return found[1:] if found[:1] == "+" and found[1:].isdigit() else found
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: line {number}: a label is not UTF-8; convert the file"
@@ -260,21 +268,28 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     if column == b"qid":
         raise FormatError(f"{path}: line {number}: qid is not supported; remove it")
     try:
-        if b"_" in field:  # Python accepts it between digits
+        if b"_" in field:  # Python would accept 1_000 as a number
             raise ValueError
         found = int(column), float(value)
     except ValueError:
         shown = ascii(field[:40].decode(errors="replace"))
-        raise FormatError(f"{path}: line {number}: {shown} is not feature:value") from None
+        raise FormatError(
+            f"{path}: line {number}: {shown} is not FEATURE:VALUE; correct it"
+        ) from None
     if not abs(found[1]) <= _LARGEST:
-        raise FormatError(f"{path}: line {number}: feature {found[0]} is not a finite number")
+        raise FormatError(
+            f"{path}: line {number}: the value of feature {found[0]} is not a finite number; "
+            "correct it"
+        )
     if not 0 <= found[0] < MAX_COLUMNS:
-        raise FormatError(f"{path}: line {number}: feature {found[0]} is out of range")
+        raise FormatError(
+            f"{path}: line {number}: the feature number {found[0]} is out of range; renumber it"
+        )
     return found
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns in .npz files; None if any file is svmlight.
+    """Return the number of columns in all files; None if any file is svmlight.
 
     An svmlight file shows only the columns that occur in it.
 
@@ -297,7 +312,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
 
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Stack matrices vertically; the result has the width of the widest."""
+    """Stack matrices vertically; the result is as wide as the widest of them."""
     from scipy.sparse import csr_matrix, vstack
 
     width = max(part.shape[1] for part in parts)
@@ -308,7 +323,7 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
 
 
 def suffix_of(path: PathLike) -> str:
-    """Return the format of an output path, "npz" or "svm"; for stdout, return "svm"."""
+    """Return the format of an output path, "npz" or "svm"; "svm" for standard output."""
     if os.fspath(path) == STANDARD:
         return "svm"
     if uncompressed_name(path).suffix in SVMLIGHT:
@@ -319,7 +334,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 class _SvmWriter:
-    """Writes lines "label column:value ..."; labels are numbered from 1, 0 is no label."""
+    """Writes svmlight lines "label column:value ..."; labels get numbers from 1, 0 means none."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -336,7 +351,7 @@ class _SvmWriter:
 
 
 class _NpzWriter:
-    """Collects values and columns in temporary files until their number is known.
+    """Collects values and column indices in temporary files until their number is known.
 
     Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
     halves them. Values hardly compress, and are stored.
@@ -354,7 +369,7 @@ class _NpzWriter:
             self._numbers.write(rows.indices.astype(self._dtype).data)
 
     def finish(self, file: BinaryIO) -> None:
-        """Write the file."""
+        """Write the .npz file from the temporary files."""
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
         starts = np.cumsum(lengths)
         count = int(starts[-1])
@@ -434,7 +449,7 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
 
 def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
     with write_errors(temporary_folder()):
-        source.seek(0)  # flushes the buffer
+        source.seek(0)  # also flushes the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         member.write(header)
         shutil.copyfileobj(source, member, _READ_BYTES)

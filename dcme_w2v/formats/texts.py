@@ -1,4 +1,4 @@
-"""Texts in memory: lines, lists of tokens, and blocks of them.
+"""Convert texts and lists of tokens in memory to UTF-8, and group them into blocks.
 
 Whitespace is what `bytes.split` splits at: space, tab, line feed, carriage return, vertical tab and
 form feed. A line ends with a line feed. Both rules are the same for files, columns and lists.
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.opening import is_utf8
 
-# Bytes as "surrogateescape" decodes them. Anchored at a token's start, so that the time is linear.
+# Matches tokens with undecodable bytes; the anchor at the token's start keeps the time linear.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 _TOKEN = re.compile("[^ \t\n\r\v\f]+")
@@ -25,7 +25,7 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tokenized:
-    """Tokens separated by spaces, which a tokenizer must not split again."""
+    """Text that is already tokenized; a tokenizer only splits it at spaces."""
 
     text: bytes
 
@@ -62,7 +62,9 @@ def text_of(value: Any, errors: str = "replace") -> Text:
     if isinstance(value, bytes):
         return value
     if isinstance(value, Mapping):
-        raise ValueError("is a dict; name its text column by --text-column, or give the text")
+        raise ValueError(
+            "the text is a dict; name its text column by --text-column, or give the text"
+        )
     try:
         parts = [text_of(part, errors) for part in value]
     except TypeError:
@@ -84,7 +86,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
 
 
 def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> bytes:
-    """Return text as valid UTF-8 without NUL bytes, or raise.
+    """Return text as valid UTF-8; raise if it contains NUL bytes.
 
     Parameters
     ----------
@@ -95,7 +97,9 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
         Takes a position in the text; returns its name for error messages.
     """
     if (nul := text.find(b"\0")) >= 0:
-        raise CorpusError(f"{place(nul)} is NUL, so the file is binary or UTF-16; give UTF-8 text")
+        raise CorpusError(
+            f"{place(nul)} is NUL, so the file is probably binary or UTF-16; give UTF-8 text"
+        )
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -111,7 +115,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
 
 
 def plain_lines(text: bytes) -> bytes:
-    """Convert CR LF line ends to line feeds, and remove the line end of the last line."""
+    """Convert CR LF to line feeds, and remove a line feed at the end of the text."""
     return text.replace(b"\r\n", b"\n").removesuffix(b"\n") if b"\n" in text else text
 
 
@@ -130,12 +134,15 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         one = f"{items!r:.60} is " + ("one text" if isinstance(items, str | bytes) else "no text")
         raise UsageError(f"{one}, not a list of {name}s; give a list, as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
-        raise UsageError(f"give {name}s with one dimension, such as one column of a DataFrame")
+        raise UsageError(
+            f"the {name}s have several dimensions; give one dimension, such as one column of a "
+            "DataFrame"
+        )
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
 
 
 def told_texts(items: Any) -> list[Text]:
-    """Convert texts as `as_texts` does, and warn if some are empty or missing."""
+    """Convert texts by `as_texts`, and warn if some are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
         warn(f"{empty:,} of {len(texts):,} texts are empty or missing; they have no features")
@@ -143,7 +150,7 @@ def told_texts(items: Any) -> list[Text]:
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:
-    item = item.as_py() if hasattr(item, "as_py") else item  # pyarrow scalars
+    item = item.as_py() if hasattr(item, "as_py") else item  # converts pyarrow scalars
     try:
         text = b"" if is_null(item) else text_of(item, errors)
     except ValueError as error:
@@ -158,7 +165,7 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
 
 
 def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> Iterator[list[Text]]:
-    """Yield lists of texts; either all texts in a list are `Tokenized`, or none.
+    """Group texts into lists; either all texts in a list are `Tokenized`, or none is.
 
     A list has `most` texts, or fewer with about `most_bytes`.
     """
@@ -175,6 +182,6 @@ def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> I
 
 
 def joined(texts: list[Text]) -> Text:
-    """Join texts as lines, keeping `Tokenized`; line ends within a text become spaces."""
+    """Join texts as lines, `Tokenized` if they are; line feeds within a text become spaces."""
     text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
     return Tokenized(text) if isinstance(texts[0], Tokenized) else text

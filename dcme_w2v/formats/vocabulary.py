@@ -1,4 +1,4 @@
-"""Lists of distinct words, stored as one block of bytes, and vocabularies, which add counts."""
+"""Lists of distinct words, stored as one block of bytes, and vocabularies with counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
 MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
-_SCANS = 8  # the first lookups scan all words; after this many, an index is built
+_SCANS = 8  # after this many lookups by scanning, an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -35,7 +35,7 @@ def check_lengths(words: Words, where: str) -> None:
         row = int(np.argmax(lengths))
         start = words.raw(row)[:20]
         raise FormatError(
-            f"{where}: a word has {length:,} bytes, but only {MAX_WORD_BYTES:,} are allowed "
+            f"{where}: a word has {length:,} bytes, but at most {MAX_WORD_BYTES:,} are allowed "
             f"({start.decode('utf-8', 'replace')!a}...); remove the word, or split it"
         )
 
@@ -107,7 +107,7 @@ class Words(Sealed, Immutable, Sequence[str]):
             return None
         if self._index is None:
             self._scans += 1
-            if self._scans <= _SCANS:  # building an index takes longer
+            if self._scans <= _SCANS:  # a few scans are faster than building an index
                 starts, lengths = self.offsets[:-1], np.diff(self.offsets)
                 rows = np.flatnonzero(lengths == len(wanted))
                 for place, letter in enumerate(wanted):
@@ -121,15 +121,15 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @property
     def table(self) -> core.Table:
-        """The words as a hash table of the C core, which finds them faster."""
+        """The words as a hash table of the C core, for fast lookups."""
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
-            self._index = index  # assigned only when complete, because other threads may read it
+            self._index = index  # assigned when complete, because other threads may read it
         return self._index
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """Return the index of a word, or raise ValueError as a list does."""
+        """Return the index of a word; raise ValueError if it is missing, as a list does."""
         number = self.find(value)
         if number is None or number not in range(len(self))[start:stop]:
             raise ValueError(f"{value!r} is not in the list of words")
@@ -147,7 +147,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def spellings(self) -> Iterator[bytes]:
-        """Yield the bytes of each word."""
+        """Yield the words as bytes."""
         block, ends = self.text.tobytes(), self.offsets.tolist()
         return (block[ends[i] : ends[i + 1]] for i in range(len(self)))
 
@@ -156,7 +156,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
+_WRITTEN_AT_ONCE = 1 << 16  # this many words are formatted at a time
 
 
 class Vocabulary(Words):

@@ -1,5 +1,5 @@
-"""Discriminative latent classes: clusters of documents, and classifiers with a hidden layer."""
+"""Discriminative latent classes: cluster documents, or classify them by a hidden layer."""
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # before scipy is loaded
+check_addresses()  # raises an error if loading scipy would hang

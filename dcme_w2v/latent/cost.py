@@ -21,14 +21,14 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # label of a row that is its own label
-NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
-MIN_CLASS_SIZE = 0.5  # without labels, a class whose sum of xi is below this stays empty
+OWN = -1  # the label of all rows if there are no labels
+NEVER = np.float32(-1e30)  # stands for log 0, but is finite, so that sums stay finite
+MIN_CLASS_SIZE = 0.5  # without labels, classes with a smaller sum of xi become empty
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Documents and their labels.
+    """Documents with their labels, one observation per label.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Observations:
     def of(
         cls, matrix: csr_matrix, labels: Sequence[Sequence[int]] | None, classes: int
     ) -> Observations:
-        """Combine documents with labels; with labels=None, each document is its own label."""
+        """Combine documents and labels; without labels, each document is its own label."""
         if labels is None:
             labels, classes = [(OWN,)] * matrix.shape[0], 0
         return cls(matrix, *Labeled(matrix, labels).instances(), classes)
@@ -63,14 +63,14 @@ class Observations:
 
     @property
     def rows(self) -> csr_matrix:
-        """The row of each observation, shape (n, features)."""
+        """The document row of each observation, shape (n, features)."""
         if len(self.documents) == self.matrix.shape[0]:
             return self.matrix
         return self.matrix[self.documents]
 
 
 class Cost:
-    """A model's weights and alpha for some observations, with the posterior xi.
+    """The cost of a model's weights and alpha on observations, and the posterior xi.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        self._columns = core.Columns(self._documents, self._by_label)  # also transposes the rows
+        # This also transposes the rows.
+        self._columns = core.Columns(self._documents, self._by_label)
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
         self.xi, self.table = self.posterior[:, :latent], self.weights.table[:, :latent]
@@ -122,13 +123,13 @@ class Cost:
 
     @property
     def alpha(self) -> F64:
-        """p(label | class), shape (latent, classes); rows sum to 1."""
+        """p(label | latent class), shape (latent, classes); rows sum to 1."""
         return np.exp(self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64, "C"))
 
     # ---- the M-steps ----
 
     def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
-        """Minimize the penalized cross-entropy of xi and softmax, from the current weights."""
+        """Fit the weights: minimize the penalized cross-entropy between xi and the softmax."""
 
         def function(point: F64) -> tuple[float, F64]:
             gradient = np.empty(point.shape)
@@ -143,15 +144,13 @@ class Cost:
         self.table[:] = found
 
     def fit_alpha(self) -> None:
-        """Set alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
+        """Set alpha_km proportional to the sum of xi_nk over observations with label m."""
         xi, own = self.xi.astype(np.float64), self.data.classes == 0
         counts = xi if own else self._of_label @ xi
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            counts[:, totals < MIN_CLASS_SIZE] = (
-                0  # otherwise a few rows would come back with the weight 1 / 0
-            )
+            counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
         table[:] = NEVER
@@ -160,7 +159,7 @@ class Cost:
     # ---- the E-step, and the cost ----
 
     def fit_posterior(self) -> float:
-        """Set xi_nk ~ p_nk alpha_k,y_n, and return the cost."""
+        """Set xi_nk proportional to p_nk alpha_k,y_n; return the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
         cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
         if self.smoothing and self.data.classes:
@@ -180,7 +179,7 @@ class Cost:
         posterior: F32 | None,
         latent: bool,
     ) -> float:
-        """Return the summed loss at the given weights; fill in `gradient` and `posterior`."""
+        """Return the summed loss for the current weights; fill in `gradient` and `posterior`."""
         return self.weights.linear.gradient(
             self._documents, instances, self._columns, gradient, self.threads, rows, posterior,
             latent,
@@ -188,11 +187,9 @@ class Cost:
 
 
 def _require_memory(data: Observations, latent: int) -> None:
-    """Raise an error if the weights with L-BFGS's history, or xi, do not fit into memory."""
-    numbers = 2 * HISTORY + 5  # number of float64 vectors as large as the weights
+    """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
+    numbers = 2 * HISTORY + 5  # L-BFGS keeps this many float64 vectors of the weights' size
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = (
-        data.count * (latent + PAD) * 4 * 3
-    )  # xi, log alpha for rows that are their own labels, and a copy
-    rows += data.matrix.nnz * 8  # the rows, transposed
+    rows = data.count * (latent + PAD) * 4 * 3
+    rows += data.matrix.nnz * 8  # for the transposed rows
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

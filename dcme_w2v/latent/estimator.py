@@ -77,7 +77,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     _learned = "_model"
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
-        """Fit to rows, and to their labels if there are any.
+        """Fit to rows, and to their labels if y is given.
 
         Parameters
         ----------
@@ -115,11 +115,11 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return self
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
-        """Fit, and return the most probable latent class of each row: `labels_`."""
+        """Fit to rows, and return each row's most probable latent class (`labels_`)."""
         return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
-        """Return p(z | x), shape (rows, latent); each row sums to 1."""
+        """Return p(latent class | row), shape (rows, latent); each row sums to 1."""
         return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
@@ -128,7 +128,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return np.concatenate(list(self._model.log_probabilities(matrix, self.threads)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
+        """Return the names of the columns of `transform`: ``latent0``, ``latent1``, ..."""
         return np.array([f"latent{k}" for k in range(self._model.latent)], dtype=object)
 
     @property
@@ -149,7 +149,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return self._model.alpha
 
     def _latent(self, matrix: Any) -> F64:
-        """Return log p(z | x) of checked rows, shape (rows, latent)."""
+        """Return log p(latent class | row) of checked rows, shape (rows, latent)."""
         return np.concatenate(list(self._model.latent_log_probabilities(matrix, self.threads)))
 
     def __sklearn_tags__(self) -> Any:

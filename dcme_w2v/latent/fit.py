@@ -1,4 +1,4 @@
-"""Fits a latent-class model: EM from several starts; the lowest cost wins."""
+"""Fit a latent-class model by EM from several starts, of which the best is kept."""
 
 import math
 from collections.abc import Sequence
@@ -23,17 +23,16 @@ from .options import EPOCHS, LatentOptions, resolved
 from .reduction import reduced
 from .starts import Starts
 
-INNER = 10  # number of L-BFGS iterations per EM iteration, from the current weights
-# Number of E-steps per EM iteration without labels. E-steps take only a tenth of the time, and many
-# are needed until xi is nearly 0 or 1.
+INNER = 10  # number of L-BFGS iterations in each M-step
+# Number of E-steps per EM iteration without labels: xi needs many to approach 0 and 1.
 E_STEPS = 3
-SMOOTHING = 0.1  # count added to each label in each latent class
-EMPTY = 0.5  # sum of xi below which a class is reported as empty
+SMOOTHING = 0.1  # this count is added to each label in each latent class
+EMPTY = 0.5  # a class with a smaller sum of xi is reported as empty
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The parameters at the end of a fit.
+    """The parameters and costs at the end of a fit.
 
     Attributes
     ----------
@@ -55,7 +54,7 @@ class Solution:
 
     @property
     def cost(self) -> float:
-        """The final cost."""
+        """The cost after the last iteration."""
         return self.costs[-1]
 
 
@@ -67,7 +66,7 @@ def expectation_maximization(
     reporter: Reporter = QUIET,
     before: Solution | None = None,
 ) -> Solution:
-    """Alternate the two M-steps and the E-step; the cost never rises.
+    """Alternate the two M-steps and the E-step, which never raise the cost.
 
     Without labels, each M-step for the weights is followed by several rounds of the other two
     steps.
@@ -120,7 +119,7 @@ def expectation_maximization(
 
 
 def has_settled(costs: list[float], tolerance: float) -> bool:
-    """Return whether the last iteration reduced the cost by at most the fraction `tolerance`."""
+    """Return whether the last iteration reduced the cost by at most this fraction."""
     return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 
@@ -178,7 +177,7 @@ def learn(
 def fit(
     data: Observations, options: LatentOptions, reporter: Reporter = QUIET
 ) -> tuple[Solution, dict[str, Any]]:
-    """Fit from all starts; return the best solution and statistics of the fit.
+    """Fit from all starts; return the best solution, and statistics of the fit.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # use the lambda of the ridge regression, divided by K
+    if l2 is None:  # the default is the ridge regression's lambda divided by K
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

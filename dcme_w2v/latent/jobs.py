@@ -1,4 +1,4 @@
-"""Implements `latent fit` and `latent show`."""
+"""Implement the commands `latent fit` and `latent show`."""
 
 import time
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ OR_CLUSTER = ", or --unsupervised"
 
 @dataclass(frozen=True)
 class LatentJob(DocumentsJob):
-    """Inputs and outputs of ``latent fit``.
+    """The inputs and outputs of ``latent fit``.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def fit_files(
     options: LatentOptions,
     progress: ProgressLike = False,
 ) -> LatentClassifier:
-    """Fit a model to files and save it.
+    """Fit a latent-class model to files of documents, and save it.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with the given options; its record includes the held-out measures.
+    """Fit a model with these options; record its measures on held-out documents.
 
     `chose` names the settings that the held-out documents chose, for the message.
     """
@@ -124,7 +124,7 @@ def _fitted(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
 ) -> list[list[dict[str, Any]]]:
-    """For each latent class, return the documents with the highest p(z | x).
+    """Return for each latent class the documents that most probably belong to it.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the numbers of latent classes to compare; a single None stands for the default."""
+    """Return the numbers of latent classes to compare; [None] stands for the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
             "--unsupervised: is not supported with --holdout, which requires labels; omit one"
@@ -172,7 +172,7 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:
         raise UsageError(
-            f"--choose={job.choose}: must be numbers separated by commas; give 10,20,40, for "
+            f"--choose={job.choose}: must be integers separated by commas; give 10,20,40, for "
             "example"
         ) from None
     if min(found) < 2:

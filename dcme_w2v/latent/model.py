@@ -1,4 +1,4 @@
-"""The fitted latent-class model: features, weights and alpha, as an object and as a file."""
+"""The fitted latent-class model: features, weights and alpha."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # lower values of alpha are raised to this minimum
-_SUM = 1e-3  # tolerance for the row sums of alpha
+MIN_ALPHA = 1e-300  # lower probabilities are raised to this minimum
+_SUM = 1e-3  # rows of alpha may differ this much from a sum of 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,13 +66,13 @@ class LatentClassifier(Predictor):
 
     @property
     def features(self) -> int:
-        """Number of columns of the rows."""
+        """Number of columns that rows must have."""
         return self.weights.features if self.right is None else len(self.right)
 
     def latent_log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[F64]:
-        """Yield log p(z | x) for batches of documents, shape (batch, latent)."""
+        """Yield log p(latent class | document) for batches of documents, shape (batch, latent)."""
         threads = threads_of(threads)
         matrix = fit_columns(matrix, self.features)
         for begin in range(0, matrix.shape[0], CHUNK):
@@ -81,12 +81,12 @@ class LatentClassifier(Predictor):
             yield log_softmax(self.weights.scores(SparseRows(part), 0, part.shape[0], threads))
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield log p(y | x) for batches of documents, shape (batch, classes)."""
+        """Yield log p(label | document) for batches of documents, shape (batch, classes)."""
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return p(z | x), shape (documents, latent); softmax(b) for documents without features."""
+        """Return p(latent class | document), shape (documents, latent)."""
         from scipy.sparse import csr_matrix
 
         parts = list(self.latent_log_probabilities(matrix, threads))
@@ -97,7 +97,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the mean weights over latent classes, weighted by p(z | label)."""
+        """Return a label's feature weights: the mean over latent classes by p(class | label)."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -106,7 +106,7 @@ class LatentClassifier(Predictor):
             return weights @ (chances / chances.sum())
 
     def original_weights(self) -> F32:
-        """Return the weights of the latent classes for the columns before the reduction."""
+        """Return the latent classes' weights of features, before any reduction of the rows."""
         table: F32 = self.weights.get()[:-1]
         if self.right is None:
             return table
@@ -114,12 +114,12 @@ class LatentClassifier(Predictor):
             return self.right @ table
 
     def feature_weights(self) -> F32:
-        """Return weights minus their mean over the latent classes, shape (features, latent)."""
+        """Return feature weights minus their mean over latent classes, shape (features, latent)."""
         table = self.original_weights()
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class by its share, labels with alpha, and specific words.
+        """Describe each latent class by its share, its labels with alpha, and specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -145,7 +145,7 @@ class LatentClassifier(Predictor):
         return found
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file."""
+        """Write the model to a file, atomically."""
         arrays: dict[str, Array] = {"weights": self.weights.get(), "shares": self.shares}
         if self.alpha is not None:
             arrays["alpha"] = self.alpha
@@ -155,7 +155,7 @@ class LatentClassifier(Predictor):
 
     @classmethod
     def load(cls, path: PathLike) -> LatentClassifier:
-        """Open a model's file.
+        """Read a model from a file.
 
         Raises
         ------
@@ -187,8 +187,9 @@ class LatentClassifier(Predictor):
 
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
-    """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
-    largest = log_p.max(axis=1, keepdims=True)  # at least -log latent, so exp cannot underflow
+    """Return log sum_k p_k alpha_km, given log p, with shape (documents, classes)."""
+    # This is at least -log(latent), so exp does not underflow.
+    largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)
     with one_blas_thread():
         inner = np.exp(log_p - largest) @ (alpha / alpha.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Option declarations for `latent fit`; see `dcme_w2v.declarations`."""
+"""Declare the options of `latent fit`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
 
-# Random seeds depend on these numbers, so the numbers of removed methods must not be reused.
+# Random seeds depend on these numbers, so do not reuse those of removed methods.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 
 
 @dataclass(frozen=True)
 class LatentOptions(Checked):
-    """How a latent-class model is fitted."""
+    """Options that say how to fit a latent-class model."""
 
     group = "Model"
 
@@ -33,30 +33,27 @@ class LatentOptions(Checked):
     unsupervised: bool = option(False, "cluster the documents without using their labels")
     init_method: str = option(
         "auto",
-        "starting point for EM (default: labels; unsupervised: the better of kmeans and quadratic)",
+        "starting point for EM (default: labels, or without them the best of kmeans and quadratic)",
         choices=INITS,
         strict=True,
     )
     starts: int | None = option(
         None,
-        "number of EM starts; the best is kept (default: 1; unsupervised: 10, or 30 for few "
-        "documents)",
+        "number of EM starts, of which the best is kept (default: 1; 10 or 30 without labels)",
         minimum=1,
         maximum=10000,
         advanced=True,
     )
     lsa: int | None = option(
         None,
-        "reduce rows to N dimensions by latent semantic analysis; 0: off (default: 50 if "
-        "unsupervised, otherwise 0)",
+        "reduce rows to N dimensions by LSA; 0 keeps all columns (default: 0; unsupervised: 50)",
         minimum=0,
         maximum=10000,
         advanced=True,
     )
     l2: float | None = option(
         None,
-        "L2 regularization: X/2 times the sum of squared weights (default: 3e-6; unsupervised: "
-        "estimated from the documents)",
+        "L2 penalty: X/2 times the sum of squared weights (default: 3e-6; unsupervised: estimated)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -68,7 +65,7 @@ class LatentOptions(Checked):
     )
     tolerance: float = option(
         1e-5,
-        "stop when each E-step reduces the cost by less than this fraction",
+        "stop when the cost falls by less than this fraction per E-step",
         minimum=0.0,
         advanced=True,
     )
@@ -77,17 +74,16 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# The number of starts without labels, and the factor by which more of them use the quadratic. With
-# fewer than FEW_LATENT classes, the quadratic had the lowest cost on nearly all data sets, and with
-# more on none (docs/decisions/latent-classes.md).
+# Without labels there are STARTS_UNSUPERVISED starts. With fewer than FEW_LATENT classes,
+# OF_QUADRATIC times as many use the quadratic, which is then best (decisions/latent-classes.md).
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # with fewer documents, there are more local optima
+STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # few documents have more local optima
 EPOCHS = 100
-DIMENSIONS = 50  # LSA dimensions, and singular vectors for the quadratic
+DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for the quadratic
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
-    """Fill in the defaults of all options, except for `l2` without labels.
+    """Fill in the default values of all options, except for `l2` without labels.
 
     Parameters
     ----------
@@ -105,11 +101,11 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     own = options.unsupervised
     check_conflicts([LatentOptions], vars(options))
     if own and options.init_method == "labels":
-        raise UsageError("--init-method=labels: cannot be used without labels; give another method")
+        raise UsageError("--init-method=labels: requires labels; give another method")
     if options.latent is None:
         if own:
             raise UsageError(
-                "--latent: is required for clustering; give the number of latent classes"
+                "--latent: is required with --unsupervised; give the number of latent classes"
             )
         options = replace(options, latent=min(2 * labels, rows))
     latent = options.latent
@@ -118,7 +114,8 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         raise UsageError(f"--latent={latent}: must be at least 2")
     if latent > rows:
         raise UsageError(
-            f"--latent={latent}: there are only {rows} documents; give fewer latent classes, or "
+            f"--latent={latent}: must be at most {rows}, the number of documents; lower it, or "
+            "give "
             "more documents"
         )
     found: dict[str, Any] = {

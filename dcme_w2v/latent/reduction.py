@@ -12,11 +12,11 @@ from dcme_w2v.numeric.sparse_rows import as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ROWS = 4096  # number of rows that are converted to dense at a time
+ROWS = 4096  # this many rows are projected at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
-    """Project rows on singular vectors, and scale them to unit length unless they are zero."""
+    """Project rows on singular vectors, and scale nonzero results to unit length."""
     from scipy.sparse import csr_matrix
 
     matrix = as_matrix(matrix)

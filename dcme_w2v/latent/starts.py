@@ -1,4 +1,4 @@
-"""Initializes EM by computing the first posterior xi with one of several methods.
+"""Initialize EM: compute the first posterior xi by one of several methods.
 
 All starts except the random one are 0.9 times the result of a method plus 0.1 / K, because without
 labels a zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -21,15 +21,15 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-DESCENTS, FIRST = 3, 10  # random descents; the best after FIRST iterations continues
+DESCENTS, FIRST = 3, 10  # number of random descents; the best one after FIRST iterations continues
 ITERATIONS, TOLERANCE = 500, 1e-8
-SUFFICIENT = 1e-4  # minimum decrease in a step, relative to the predicted linear decrease
+SUFFICIENT = 1e-4  # a step must achieve this share of the decrease that the gradient predicts
 _MIN_STEP = 1e-12
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The matrix A - B in factored form.
+    """The matrix A - B of the quadratic approximation, in factored form.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic for observations; H halves the median singular vector.
+        """Compute the quadratic for observations; lambda makes the median eigenvalue of H 1/2.
 
         Parameters
         ----------
@@ -70,16 +70,16 @@ class Quadratic:
 
     @property
     def shrinkage(self) -> F64:
-        """Eigenvalues of H, shape (r,)."""
+        """The eigenvalues of the smoothing matrix H, shape (r,)."""
         return self.squares / (self.squares + len(self.left) * self.ridge)
 
     def smoothed(self, xi: F64) -> F64:
-        """Return H xi."""
+        """Return H xi, the values that ridge regression predicts for xi."""
         found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
         return found
 
     def product(self, xi: F64) -> F64:
-        """Return (A - B) xi, which has the shape of `xi`, (n, any)."""
+        """Return (A - B) xi, shape (n, latent)."""
         smooth = self.smoothed(xi)
         if self.classes:
             smooth += self.label_means(xi)
@@ -88,18 +88,18 @@ class Quadratic:
         return smooth
 
     def value(self, xi: F64) -> tuple[float, F64]:
-        """Return J(xi) and its gradient, xi of shape (n, latent)."""
+        """Return the quadratic cost J(xi) and its gradient; xi has the shape (n, latent)."""
         product, latent = self.product(xi), xi.shape[1]
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return P_Y xi, in which each row is the mean over the rows with its label."""
+        """Return P_Y xi: each row is replaced by the mean of all rows with its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
 
     def memberships(self) -> csr_matrix:
-        """Return Y^T, shape (classes, n)."""
+        """Return the label indicator matrix Y^T, shape (classes, n)."""
         n = len(self.labels)
         assert not (self.labels == OWN).any()
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
@@ -109,13 +109,13 @@ class Quadratic:
 
 
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
-    """Return rows of uniform random numbers that sum to 1."""
+    """Return a random posterior: rows of uniform random numbers, scaled to the sum 1."""
     drawn = random.random((count, latent))
     return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return xi of shape (n, latent), the best local minimum of (3) from several descents."""
+    """Return the best local minimum xi of (3) from several descents, shape (n, latent)."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)
@@ -140,7 +140,7 @@ def descend(
     step: float,
     iterations: int = ITERATIONS,
 ) -> tuple[F64, float]:
-    """Minimize over N simplices by projected gradient, with Armijo's rule along the arc.
+    """Minimize a function of N points in simplices by projected gradient descent.
 
     A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
     is; each search begins at twice the last step.
@@ -179,11 +179,11 @@ def descend(
     return point, value
 
 
-KEPT = 0.9  # weight of the method's result in xi
+KEPT = 0.9  # xi mixes the method's result with this weight and the uniform distribution
 
 
 class Starts:
-    """The starting points of a fit; the quadratic is computed only once.
+    """Computes the starting points of a fit; the quadratic is computed only once.
 
     Parameters
     ----------
@@ -203,12 +203,12 @@ class Starts:
 
     @functools.cached_property
     def quadratic(self) -> Quadratic:
-        """The second-order approximation of the cost."""
+        """The quadratic approximation of the cost."""
         self._reporter.stage("singular vectors", None, "rows")
         return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
-        """Return the starts that the options select, each as a method and a number.
+        """Return the starts that the options select, as pairs of a method and a number.
 
         If there are no labels and few classes, most starts use the quadratic.
         """
@@ -221,7 +221,7 @@ class Starts:
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
-        """Return the first posterior for EM, shape (n, latent), which depends on the seed."""
+        """Return the first posterior for EM, shape (n, latent), by a method and the seed."""
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
@@ -232,7 +232,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """Assign labels to K random groups if K <= M, else label m to the classes k = m mod M."""
+        """Assign M labels to K random groups if K <= M; else split label m among k = m mod M."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)
@@ -243,7 +243,7 @@ class Starts:
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
-        """Cluster the documents' principal components, scaled to unit length, by k-means."""
+        """Cluster the documents' principal components at unit length by k-means."""
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)

@@ -1,4 +1,4 @@
-"""Array helpers: finiteness, immutability, memory mapping, chunks, weighted means."""
+"""Array helpers: finite values, immutability, memory mapping, pieces, weighted means."""
 
 import contextlib
 import math
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError
 
-# Annotations for arrays by element type.
+# Type annotations for arrays, by element type.
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 F32 = NDArray[np.float32]
@@ -109,7 +109,7 @@ class ChunkedArray:
 
 
 def drop_pages(array: Array) -> None:
-    """Release the memory of a mapped file's pages; they are read again when needed.
+    """Release a mapped file's pages from memory; they are read again when needed.
 
     Nothing happens for arrays that are not mapped files, or on systems without support.
     """
@@ -120,7 +120,7 @@ def drop_pages(array: Array) -> None:
 
 
 def check_mapped(*arrays: Array | None) -> None:
-    """Raise `FormatError` if a mapped file was truncated, since reading it raises SIGBUS."""
+    """Raise `FormatError` if a mapped file was truncated; reading it would raise SIGBUS."""
     for array in arrays:
         if array is not None and (found := _map_of(array)) is not None:
             whole: mmap.mmap = found._mmap  # type: ignore[attr-defined]
@@ -133,7 +133,7 @@ def check_mapped(*arrays: Array | None) -> None:
 
 
 def _map_of(array: Array) -> np.memmap[Any, Any] | None:
-    """Return the memory-mapped file that an array is part of; None if there is none."""
+    """Return the memory map that an array is part of; None if it is in memory."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and base._mmap is not None:  # type: ignore[attr-defined]
@@ -143,11 +143,11 @@ def _map_of(array: Array) -> np.memmap[Any, Any] | None:
 
 
 def unit_vectors(rows: Array) -> Array:
-    """Return rows of shape (n, d) divided by their lengths; rows of zeros stay zero."""
+    """Divide rows of shape (n, d) by their lengths; zero rows stay zero."""
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)
-    # The squares of these numbers would overflow or underflow.
+    # Scale rows whose squares would overflow or underflow.
     extreme = np.flatnonzero(~((lengths > 1e-15) & (lengths < 1e15)))
     if len(extreme) and (largest := np.abs(rows[extreme]).max(axis=1, keepdims=True)).any():
         scaled = rows[extreme] / np.where(largest > 0, largest, 1)
@@ -157,7 +157,7 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return how well words describe a group, computed from the log of their rarity.
+    """Return how well words describe a group, from the logs of how rare they are outside it.
 
     A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
     rarest words.
@@ -169,7 +169,7 @@ def specificity(rarity: Array) -> F64:
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:
-    """Return the mean of several tables, weighting each row by its count in each table.
+    """Return the mean of several tables, in which each row is weighted by its counts.
 
     This is the weighted parameter mixture of Mann et al. (2009), with counts as weights.
 
@@ -193,7 +193,7 @@ def mean_by_counts(
 
 
 def correlations(x: Any, y: Any) -> tuple[float, float]:
-    """Return Pearson's and Spearman's correlation of numbers that are not all equal."""
-    from scipy import stats  # slow to import
+    """Return Pearson's and Spearman's correlation coefficients of x and y."""
+    from scipy import stats  # imported here, because this import is slow
 
     return float(stats.pearsonr(x, y).statistic), float(stats.spearmanr(x, y).statistic)

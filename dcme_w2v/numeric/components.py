@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # squared singular values below this share of the first one count as 0
+_SMALLEST = 1e-10  # squared singular values below this share of the largest count as 0
 
 
 def singular_vectors(
@@ -53,12 +53,12 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # In C order, products have the same bits as with vectors that were read from a file.
+    # C order gives products the same bits as vectors that were read from a file.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 
 def _varies(matrix: csr_matrix | Array, mean: F64) -> bool:
-    """Return whether rows differ from the mean by more than rounding, as svds requires."""
+    """Return whether rows differ from their mean by more than rounding errors."""
     data = matrix.data if isinstance(matrix, csr_matrix) else matrix.ravel()
     squares = float(data @ data)
     return squares - matrix.shape[0] * float(mean @ mean) > 1e-12 * squares

@@ -180,7 +180,7 @@ def parameters(
         for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
             setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 does this itself
+            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 has already done this
             text = text.replace("{options}\n", described(fields, names))
             text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
@@ -190,13 +190,13 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    """Return whether `fit` set an attribute; scikit-learn's own private attributes are excluded."""
+    """Return whether an attribute is one that `fit` sets, not scikit-learn itself."""
     is_named = attribute.startswith("_") or attribute.endswith("_")
     return is_named and "sklearn" not in attribute
 
 
 def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
-    """Make a method thread-safe: it works on a copy of the attributes."""
+    """Make a method thread-safe, by running it on a copy of the estimator's attributes."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **params: Any) -> Any:
@@ -217,7 +217,7 @@ def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
 
 
 def options_of(estimator: Any, **more: Any) -> Any:
-    """Return the parameters of an estimator as the dataclass that declares them.
+    """Convert an estimator's parameters to the dataclass that declares them.
 
     A preset sets only parameters that still have their defaults; `more` sets options that are not
     parameters.
@@ -246,7 +246,7 @@ def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Convert `random_state` to a C seed; None draws one from numpy's global random state."""
+    """Convert `random_state` to an integer seed; None draws one from numpy's global state."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -260,7 +260,7 @@ def _seed_of(random_state: Any) -> int:
 
 
 def is_unlabeled(labels: Array) -> Bools:
-    """Return which rows have no label, shape (rows,).
+    """Return for each row whether it has no label, shape (rows,).
 
     An unlabeled row has the label -1, None, NaN or NA, or "-1", because numpy converts -1 in a list
     of names to "-1".
@@ -275,7 +275,7 @@ def is_unlabeled(labels: Array) -> Bools:
 
 
 def check_all_labeled(y: Any) -> None:
-    """Warn about rows that look unlabeled, in an estimator that needs a label for each row.
+    """Raise or warn if rows look unlabeled, in an estimator that requires labels.
 
     Raises
     ------
@@ -289,12 +289,12 @@ def check_all_labeled(y: Any) -> None:
     if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
-            return  # if all labels are numbers as text, "-1" is a class
+            return  # "-1" is a class if all labels are numbers as text
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
-    if max(known, default=0) > 1:  # the labels -1, 0 and 1 are classes
+    if max(known, default=0) > 1:  # if labels are only -1, 0 and 1, all are classes
         warn(f"the label -1 of {count:,} rows counts as a class; if it means no label, {remedy}")
 
 
@@ -331,17 +331,17 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
         return y, without
     if without.all():
         raise UsageError(
-            f"no row has a label: all labels are {array[0]!r}; give labels of two classes"
+            f"no row has a label, since all are {array[0]!r}; give labels of at least two classes"
         )
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN turned the integers into floats
+        filled = filled.astype(np.int64)  # NaN had turned integers into floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 
 def _as_array(y: Any) -> Array:
-    """Convert labels to an array; the items of a list stay objects, so that -1 stays a number."""
+    """Convert labels to an array; a list becomes an object array, so that -1 stays a number."""
     if hasattr(y, "__array__") or is_sparse(y) or not isinstance(y, Iterable):
         return np.asarray(y)
     labels = list(y)
@@ -353,7 +353,7 @@ def _as_array(y: Any) -> Array:
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Return one weight per row: 1 for None, equal weights for a number.
+    """Convert `sample_weight` to one weight per row; None means 1, a number applies to all.
 
     Raises
     ------
@@ -365,7 +365,7 @@ def check_weights(sample_weight: Any, count: int) -> F64:
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"sample_weight: must be numbers ({error})") from None
+        raise UsageError(f"sample_weight: weights must be numbers ({error})") from None
     if weights.ndim == 0:
         weights = np.full(count, float(weights))
     if weights.shape != (count,):

@@ -1,4 +1,4 @@
-"""k-means with k-means++ initialization, for mixtures, word classes, latent classes and maps."""
+"""k-means with k-means++ initialization."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .arrays import F32, F64, I64
 from .parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
-_MOVED = 1e-3  # stop when fewer than this share of the points change cluster
+_MOVED = 1e-3  # stops when a smaller share of the points changes cluster
 
 
 def kmeans(
@@ -50,7 +50,7 @@ def kmeans(
     """
     if clusters > len(points):
         raise UsageError(
-            f"--clusters={clusters}: there are only {len(points)} words; use fewer clusters"
+            f"--clusters={clusters}: must be at most {len(points)}, the number of words; lower it"
         )
     with one_blas_thread():
         squares = np.einsum("ij,ij->i", points, points)
@@ -67,7 +67,7 @@ def kmeans(
 
 
 def memberships(nearest: I64, clusters: int) -> F32:
-    """Return a (points, clusters) matrix that has a 1 for each point's cluster."""
+    """Return a matrix (points, clusters) with a 1 at each point's cluster."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
     return chosen
@@ -80,7 +80,7 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> F64:
-    """Draw each center with probability proportional to its squared distance from the others.
+    """Draw centers from the points, with probabilities proportional to squared distances.
 
     Several candidates are drawn, and the best one becomes the center, as the authors recommend.
     """
@@ -112,7 +112,7 @@ def _distances_to(
 
 
 def _squared_distances(points: F32, squares: F32, centers: F32) -> F32:
-    """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centers)."""
+    """Return the squared distances ||x||^2 - 2 x.c + ||c||^2, shape (points, centers)."""
     distances: F32 = points @ (-2 * centers.T)
     distances += squares[:, None]
     distances += np.einsum("ij,ij->i", centers, centers)
@@ -125,7 +125,7 @@ def _assigned(
     centers: F64,
     threads: int | None,
 ) -> tuple[I64, F32]:
-    """Return each point's nearest center and the squared distance to it."""
+    """Return each point's nearest center, and its squared distance to it."""
     single = centers.astype(np.float32)
 
     def nearest(rows: slice) -> tuple[I64, F32]:
@@ -144,7 +144,7 @@ def _means(
     clusters: int,
     threads: int | None,
 ) -> F64:
-    """Return the mean of each cluster; an empty cluster takes a point far from its center."""
+    """Return the mean of each cluster; empty clusters get the points farthest from centers."""
 
     def sums(rows: slice) -> F32:
         return memberships(nearest[rows], clusters).T @ points[rows]

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from .arrays import F64
 from .parallel import one_blas_thread
 
-HISTORY = 6  # number of stored correction pairs; each vector is float64 and as long as the point
-EVALUATIONS = 10  # maximum number of evaluations per iteration, on average
+HISTORY = 6  # number of stored correction pairs, each of two vectors of the point's size
+EVALUATIONS = 10  # maximum average number of evaluations per iteration
 
 Function = Callable[[F64], tuple[float, F64]]
-Evaluation = tuple[F64, float, F64]  # point, value, gradient
+Evaluation = tuple[F64, float, F64]  # the point, the value there, and the gradient there
 Watch = Callable[[int, float, F64], bool | None]
 
 
@@ -78,7 +78,7 @@ def minimize(
 
 
 class _Values:
-    """The function on flat points; small changes of its value are computed from gradients.
+    """Evaluates the function; computes small changes in its value from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.
@@ -91,7 +91,7 @@ class _Values:
         self.latest: Evaluation | None = None
 
     def __call__(self, point: F64) -> tuple[float, F64]:
-        """Return the value and the gradient."""
+        """Return the value and the gradient at a flat point."""
         value, gradient = self._function(point.reshape(self._shape))
         gradient, base = gradient.ravel(), self.base
         if base is not None and abs(value - base[1]) <= self._precision * abs(base[1]):

@@ -1,4 +1,4 @@
-"""Computes levels: optimal clusters of weighted numbers, where one cluster is fixed at 0.
+"""Quantize weighted numbers to levels: optimal clusters, one of which is fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -18,14 +18,14 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # if there are more numbers than this, bins of numbers are clustered
-# The paper specifies neither the penalty's growth nor the stopping rule.
+BINS = 1 << 13  # more numbers than this are grouped into bins before clustering
+# The paper specifies neither the growth of the penalty nor the stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The levels of some numbers.
+    """The levels to which numbers are quantized.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Return the levels with the smallest loss, the optimum of (1) for fixed signs.
+    """Find the levels with the smallest loss, the optimum of (1) for fixed signs.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
 def in_equal_ratios(
     parts: Iterable[tuple[F64, F64]], highest: float, lowest: float, count: int
 ) -> Levels:
-    """Return levels in a geometric sequence from the largest to the smallest positive number.
+    """Quantize to a geometric sequence of levels, from the largest to the smallest number.
 
     If there are many levels, their loss is nearly the smallest possible one; see `fit_levels`.
     `parts` are numbers and weights.
@@ -79,7 +79,7 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Return the levels found by the paper's algorithm (Fig. 2) and its number of iterations.
+    """Find levels by the paper's algorithm (Fig. 2); also return its number of iterations.
 
     Parameters
     ----------
@@ -112,12 +112,13 @@ def fit_by_admm(
 
 
 def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
-    """Return the centers of the nonempty clusters, ascending.
+    """Return the centers of the optimal nonempty clusters, in ascending order.
 
     The density of the bins is proportional to the cube root of the data's density, which is optimal
     for many levels (Panter and Dite 1951).
     """
-    used = np.flatnonzero((weights > 0) & (numbers > 0))  # all other numbers are nearest to 0
+    # All other numbers belong to the cluster at 0.
+    used = np.flatnonzero((weights > 0) & (numbers > 0))
     if not len(used):
         return np.zeros(0)
     order = used[np.argsort(numbers[used], kind="stable")]
@@ -133,15 +134,13 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
-    """Return the centers of the optimal clusters of ascending numbers."""
-    shifted = numbers - np.average(
-        numbers, weights=weights
-    )  # centering reduces the rounding errors of squares
+    """Cluster ascending numbers optimally; return the centers of the clusters."""
+    shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
     least, ends = (
         _sums(weights * numbers**2),
         list[I64](),
-    )  # D_0: all numbers are in the cluster at 0
+    )
     for _ in range(count):
         least, begins = _with_one_more(least, sums)
         ends.append(begins)
@@ -154,16 +153,17 @@ def _clustered(numbers: F64, weights: F64, count: int) -> F64:
 
 
 def _sums(numbers: F64) -> F64:
-    """Return the sum of the numbers before each one, and the total."""
+    """Return the prefix sums of numbers, from 0 to the total."""
     return np.insert(np.cumsum(numbers, axis=-1), 0, 0.0, axis=-1)
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Compute D_k(j) and the start of the last cluster for all j, given D_{k-1}."""
+    """Compute the loss D_k(j) of the first j numbers, and where the last cluster starts."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    solved = np.full(n + step, n - 1)  # upper bound of the start, from j already solved
+    # Upper bounds on the starts, from those that are already solved.
+    solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:
         j = np.arange(step, n, 2 * step)
@@ -172,7 +172,8 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
         first = np.cumsum(lengths) - lengths
         i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
         weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
-        with np.errstate(invalid="ignore"):  # 0 / 0: a cluster without numbers costs nothing
+        # 0 / 0 occurs for an empty cluster, which costs nothing.
+        with np.errstate(invalid="ignore"):
             cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
         now[j] = np.minimum.reduceat(cost, first)
         ties = np.flatnonzero(cost == np.repeat(now[j], lengths))
@@ -191,5 +192,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return the index of the nearest number in an ascending grid; if tied, the higher one."""
+    """Return for each number the index of the nearest grid value, the higher one if tied."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

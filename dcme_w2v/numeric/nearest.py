@@ -1,4 +1,4 @@
-"""Exact search for the best rows, for many queries at once; ties are in row order.
+"""Find the best rows for many queries, exactly; ties are in row order.
 
 The last digits of scores that BLAS computes depend on the block size, so that equal rows may get
 different scores. BLAS scores therefore only select candidates, the rows whose upper bound is at
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
-QUERIES, ROWS = 128, 4096  # size of a tile of scores (2 MB)
-PAIRS = 1 << 21  # maximum numbers in rows that are rescored at a time (16 MB)
+QUERIES, ROWS = 128, 4096  # size of a tile of the score matrix (2 MB)
+PAIRS = 1 << 21  # at most this many numbers are rescored at a time (16 MB)
 _LOWEST = np.finfo(np.float32).min
-Found = tuple[I64, F32]  # rows and scores, best first
+Found = tuple[I64, F32]  # row indices and scores, best first
 Bounds = Callable[[slice, slice], F32]
 Scores = Callable[[I64, I64], F64]
 
@@ -56,7 +56,7 @@ def best_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the k best rows for each query, in order; ties are in row order.
+    """Yield the k best rows for each query; ties are in row order.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ def best_rows(
         count = block.stop - block.start
         queries = np.arange(count)
         query, row, score = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        least = np.full(count, _LOWEST)  # the k-th best score so far
+        least = np.full(count, _LOWEST)  # for each query, its k-th best score so far
         for tile in blocks_of_rows(shape[1], ROWS):
             upper = bounds(block, tile)
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            if k < upper.shape[1] and (least == _LOWEST).any():  # an initial k-th best score
+            if k < upper.shape[1] and (least == _LOWEST).any():  # find a first k-th best score
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)
                 left = np.take_along_axis(upper, first, axis=1) == -np.inf
@@ -120,7 +120,7 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield, for each query, the rows with the highest cosines and these cosines.
+    """Yield for each query the k rows with the highest cosines, and these cosines.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def nearest_rows(
 
 
 def error_of_cosines(matrix: F32 | I8) -> np.float32:
-    """Return an upper bound of BLAS's rounding error in cosines to the rows of a matrix."""
+    """Return an upper bound on BLAS's rounding error in cosines with rows of a matrix."""
     return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row with the same row of `others`, shape (n,); 0 for zeros.
+    """Return the cosine of each row with the same row of `others`; 0 for zero rows.
 
     Equal rows always have equal cosines, regardless of the other rows.
     """

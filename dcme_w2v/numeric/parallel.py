@@ -1,4 +1,4 @@
-"""Map functions over items or blocks of rows in several threads, keeping the order.
+"""Apply functions to items or blocks of rows in several threads, in order.
 
 Results, and sums over them in block order, do not depend on the number of threads.
 """
@@ -21,7 +21,7 @@ _BLOCK_ROWS = 4096
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], threads: int | None = None
 ) -> Iterator[R]:
-    """Yield function(item) for each item in order, working at most a few items ahead.
+    """Yield function(item) for each item, in order; threads work at most a few items ahead.
 
     The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """Manages the number of BLAS threads of the process; the last user restores it."""
+    """Limits the process to one BLAS thread while at least one caller asks for it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -58,7 +58,7 @@ class _Blas:
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Limit BLAS to one thread until the last of several overlapping users has finished."""
+        """Limit BLAS to one thread until no caller is in this context."""
         with self._lock:
             if not self._users:
                 libraries = self._found()
@@ -85,7 +85,7 @@ class _Blas:
                 library.clear_controlling_thread(force=True)
 
     def _found(self) -> Any:
-        """Return the controller of the BLAS libraries; finding them takes milliseconds.
+        """Return the controller of the loaded BLAS libraries, which takes milliseconds to find.
 
         The copy of BLAS in scipy is included only if the process uses scipy.
         """

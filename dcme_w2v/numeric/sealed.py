@@ -1,4 +1,4 @@
-"""Makes what a model has learned read-only, including arrays and dicts."""
+"""Make the learned attributes of models read-only, including arrays and dicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules of the classes whose attributes are sealed
+_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects have their attributes sealed
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -68,6 +68,6 @@ def sealed(value: Any) -> Any:
 
 
 def seal(owner: Any, is_learned: Callable[[str], bool] = is_public) -> None:
-    """Seal the public attributes of an object; private ones may be caches."""
+    """Make the public attributes of an object read-only; private ones may be caches."""
     held = getattr(owner, "__dict__", {})
     held.update({name: sealed(part) for name, part in held.items() if is_learned(name)})

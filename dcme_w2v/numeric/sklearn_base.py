@@ -1,4 +1,4 @@
-"""Base classes that inherit from scikit-learn, and its checks of rows."""
+"""Base classes that inherit from scikit-learn, and checks of rows by scikit-learn."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,11 +21,13 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 except ImportError:
-    raise ImportError("estimators require scikit-learn 1.6: pip install scikit-learn") from None
+    raise ImportError(
+        "estimators require scikit-learn 1.6 or later; pip install -U scikit-learn"
+    ) from None
 
 
 class Estimator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators for rows, and of transformers, which may return data frames."""
+    """Base class of estimators for rows, and of transformers."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)
@@ -38,12 +40,12 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     _learned = "n_features_out_"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the column names, each made of the kind of row and a number from 0."""
+        """Return the names of the output columns, such as ``scdv0``, ``scdv1``."""
         return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        tags.transformer_tags.preserves_dtype = []  # output rows are always float32
         return tags
 
 
@@ -67,7 +69,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
-    """Check rows without labels; return them in the form that `check_training` does."""
+    """Check rows without labels; return them in the same form as `check_training`."""
     with _advising(estimator):
         rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
     return check_rows(csr_matrix(rows))
@@ -75,7 +77,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Suggest a pipeline if rows are texts; hide warnings, since infinity is an error anyway."""
+    """Make an error about rows of text suggest a pipeline; hide numpy's warnings."""
     try:
         with np.errstate(over="ignore"):
             yield
@@ -92,5 +94,5 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 
 
 def _sound(X: Any) -> Any:
-    """Check the structure of a sparse matrix, which scikit-learn does not do."""
+    """Check the structure of a sparse matrix, which scikit-learn does not check."""
     return check_rows(X) if issparse(X) else X

@@ -1,4 +1,4 @@
-"""Functions for sparse rows: validating, scaling to unit length, dropping or adding columns.
+"""Sparse rows: validate them, scale them to unit length, drop or add columns.
 
 Commands that predict or load a model use `CompressedRows` instead of `scipy.sparse`, because
 importing scipy takes as long as a prediction.
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-MOST_SQUARES = 4  # rows are rotated up to this squared number of rows per entry
+MOST_SQUARES = 4  # rows are rotated if their squared number per entry is at most this
 COMMON = 0.05  # a column with entries in a larger share of rows counts as dense
-RIDGE = 1e-4  # relative term that gives equal rows a Cholesky factor
+RIDGE = 1e-4  # added to the diagonal, so that equal rows, too, have a Cholesky factor
 
 
 class CompressedRows:
-    """The arrays of a csr_matrix with sorted, distinct columns; rows can be selected without scipy.
+    """The arrays of a csr_matrix, from which rows can be selected without importing scipy.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class CompressedRows:
         return CompressedRows((self.data[at], self.indices[at], starts), shape)
 
     def entries(self, kept: Bools) -> CompressedRows:
-        """Return only the entries that a mask selects, with the same shape."""
+        """Keep only the entries that a mask selects; the shape stays the same."""
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 
@@ -77,13 +77,13 @@ def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
-    """Return rows of the same type with other values, and optionally another number of columns."""
+    """Return rows like these with other values, and optionally another number of columns."""
     shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 
 
 def unit_rows(matrix: Any) -> Any:
-    """Return rows scaled to unit length; rows of zeros are unchanged."""
+    """Scale rows to unit length; zero rows are unchanged."""
     squares = np.add.reduceat(
         np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
     )
@@ -94,7 +94,7 @@ def unit_rows(matrix: Any) -> Any:
 
 
 def within_blocks(matrix: Any, is_second: Bools) -> Any:
-    """Return rows in which each of two blocks of columns is scaled to unit length."""
+    """Scale each of two blocks of columns to unit length within every row."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     block = 2 * rows + is_second[matrix.indices]
     squares = np.bincount(block, np.square(matrix.data, dtype=np.float64), 2 * matrix.shape[0])
@@ -120,7 +120,7 @@ def rotated(matrix: csr_matrix) -> csr_matrix:
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
-    except np.linalg.LinAlgError:  # covers rounding errors of the products
+    except np.linalg.LinAlgError:  # rounding errors left no Cholesky factor
         return matrix
 
 
@@ -140,11 +140,11 @@ def fit_columns(matrix: Any, columns: int) -> Any:
     return with_values(matrix, matrix.data, columns)
 
 
-MAX_COLUMNS = 2**31 - 2  # the core has int32 columns, and adds a constant column
+MAX_COLUMNS = 2**31 - 2  # column indices are int32 in the core, which adds a constant column
 
 
 def check_rows(X: Any) -> csr_matrix:
-    """Return rows as a csr_matrix of float32 that the C core can read without bounds checks.
+    """Convert rows to a float32 csr_matrix that the C core can read without bounds checks.
 
     In the result, row pointers ascend from 0 to the number of entries, columns are in range, sorted
     and distinct (duplicate entries are summed), and all values are finite. The argument is not
@@ -183,7 +183,7 @@ def checked_rows(X: Any) -> csr_matrix:
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
-    # A new object: the sorted-indices flag of the old one may be out of date.
+    # A new matrix is made, because the old one's sorted-indices flag may be wrong.
     found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
     if not found.has_canonical_format:
         found = found.copy()
@@ -206,6 +206,6 @@ def _check_structure(X: Any) -> None:
         sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):
         if {X.indices.dtype.kind, X.indptr.dtype.kind} - set("iu"):
-            raise ValueError("indices and indptr must be integers")
+            raise ValueError("the arrays indices and indptr must be integers")
         kind = getattr(sparse, f"{X.format}_matrix")
         kind((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)

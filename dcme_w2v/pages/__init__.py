@@ -1,1 +1,1 @@
-"""The HTML page of `explore`, which shows vectors in a browser."""
+"""The HTML page that `explore` writes to show vectors in a browser."""

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: vectors as int8, a map, and the script that searches them.
+"""Build a self-contained HTML page with vectors, a map, and a script to search them.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
 the user's text is never parsed as HTML. The page forbids all network by its
@@ -44,13 +44,14 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # dimensions to which document rows are reduced
+_COLUMNS = 100  # document rows are reduced to this many dimensions
 _TITLE = 80  # maximum number of characters in a title
-COLORS = 12  # the last color is for all other groups
-_LEVELS = ((10, 3), (48, 2), (200, 1))  # groups and words per label, from coarse to fine
-_GROUP_ROWS = 30  # mean size of a fine group
+COLORS = 12  # the last color is shared by all remaining groups
+# Number of groups, and of words per label, from coarse to fine.
+_LEVELS = ((10, 3), (48, 2), (200, 1))
+_GROUP_ROWS = 30  # mean number of rows in the finest groups
 _ROUNDS = 20
-CHANGES = 100  # maximum number of changed words on the page; neighbors shown for each
+CHANGES = 100  # maximum number of changed words on the page
 _NEAR = 3
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
@@ -59,7 +60,7 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 @dataclass(frozen=True)
 class Items:
-    """Words or documents to explore, with their vectors.
+    """The words or documents of a file, with their vectors.
 
     Attributes
     ----------
@@ -86,14 +87,14 @@ class Items:
 
     @property
     def of_words(self) -> bool:
-        """Whether the items are words, the most frequent first."""
+        """Whether the items are words, which are sorted by frequency."""
         return self.counts is not None
 
 
 def read_items(
     path: str | Vectors, labels: str | None, column: int, limit: int, seed: int
 ) -> Items:
-    """Read the first `limit` rows of a file.
+    """Read the first `limit` rows of a file as `Items`.
 
     Parameters
     ----------
@@ -119,7 +120,9 @@ def read_items(
         matrix = _reduced(rows[:limit], seed)
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
-        raise UsageError(f"{path}: {len(names)} rows; a map requires at least {MIN_ROWS}")
+        raise UsageError(
+            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; give more"
+        )
     groups = found if any(found) else []
     if labels is not None:
         lines = _columns_of(labels, total, column)[:limit]
@@ -133,7 +136,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Shorten texts to distinct titles: numbers replace empty titles, and follow repeated ones."""
+    """Shorten texts to titles, which numbers make distinct and not empty."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -144,7 +147,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Project sparse rows to their first principal directions, which nearly keeps cosines."""
+    """Project sparse rows on their first singular vectors, which nearly keeps cosines."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)
@@ -152,7 +155,7 @@ def _reduced(rows: csr_matrix, seed: int) -> F32:
 
 
 def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
-    """Return the columns of each line in a file of labels."""
+    """Read the columns of each line in a labels file."""
     found: list[list[str]] = []
     for number, line in read_text(path):
         found.append(line.rstrip("\r\n").split("\t"))
@@ -161,12 +164,14 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
                 f"{path}:{number}: has only {len(found[-1])} columns; lower --color={column}"
             )
     if len(found) != rows:
-        raise FormatError(f"{path}: {len(found)} lines for {rows} rows; give one line per row")
+        raise FormatError(
+            f"{path}: has {len(found)} lines, but there are {rows} rows; give one line per row"
+        )
     return found
 
 
 class Label(NamedTuple):
-    """A label on the map: its words, the row beside which it is shown, zoom level and color."""
+    """A label on the map: its words, the row beside which it appears, zoom level and color."""
 
     words: list[str]
     row: int
@@ -174,11 +179,11 @@ class Label(NamedTuple):
     color: int
 
 
-Groups = tuple[U8, list[Label]]  # a color for each row, and labels
+Groups = tuple[U8, list[Label]]  # the color of each row, and the labels
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
-    """Return colors and map labels for the groups that a file of labels gives, largest first."""
+    """Return row colors and map labels for the groups in a labels file, largest first."""
     own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
     colors, labels = np.minimum(own, COLORS - 1), []
     for group in range(min(int(own.max()) + 1, _LEVELS[-1][0])):
@@ -189,7 +194,7 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
 
 
 def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> list[Groups]:
-    """Return colors and map labels for groups of similar rows, which all files share.
+    """Group similar rows of all files; return each file's row colors and map labels.
 
     For documents, the labels have no words.
     """
@@ -211,7 +216,7 @@ def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) ->
 
 
 def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> Groups:
-    """Return the colors and map labels of one file's rows from their groups at each level."""
+    """Return the colors and map labels of a file's rows, given their groups at each level."""
     colors, labels, specific = at_level[0].astype(np.uint8), list[Label](), None
     if items.counts is not None:
         known = np.maximum(items.counts, 1)
@@ -228,7 +233,7 @@ def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> G
 
 
 def together(every: Sequence[Items]) -> list[list[Items]]:
-    """Combine the words that two files share, with the second file aligned to the first."""
+    """Align the second of two files to the first if they share enough words."""
     apart = [[items] for items in every]
     if len(every) < 2 or not (every[0].of_words and every[1].of_words):
         return apart
@@ -244,7 +249,7 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
 
 
 def changes(first: Items, second: Items) -> list[list[str | float]]:
-    """Return the words that two files use differently: word, change, neighbors in each file.
+    """Return words that two files use differently, with the change and nearest neighbors.
 
     The list is empty if too few words are frequent enough to be compared.
     """
@@ -263,7 +268,7 @@ def changes(first: Items, second: Items) -> list[list[str | float]]:
 
 
 def _by_size(groups: I64) -> I64:
-    """Renumber groups by size, largest first, without empty groups."""
+    """Renumber groups by descending size, and drop empty groups."""
     found, own, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     rank = np.empty(len(found), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(found))
@@ -271,7 +276,7 @@ def _by_size(groups: I64) -> I64:
 
 
 def _middle(rows: I64, points: F64) -> int:
-    """Return the row that is nearest to the median of a group's points on the map."""
+    """Return the row of a group that is nearest to its median point on the map."""
     apart = points[rows] - np.median(points[rows], axis=0)
     return int(rows[np.argmin((apart**2).sum(axis=1))])
 
@@ -297,7 +302,7 @@ def page_of(
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     described[0]["changes"] = changed
     blocks.insert(0, _block("about", json.dumps(described).encode()))
-    policy = (  # no network, no other script or style
+    policy = (  # The page may use no network, and no other script or style.
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
@@ -312,7 +317,7 @@ def page_of(
 def _blocks_of(
     items: Items, layout: F64, groups: Groups
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return a file's description for the page, and its arrays as bytes."""
+    """Return the description of a file for the page, and its arrays as bytes."""
     given = bool(items.groups)
     colors, labels = given_groups(items.groups, layout) if given else groups
     description = {
@@ -330,7 +335,7 @@ def _blocks_of(
 
 
 def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
-    """Return example queries: words from groups, and analogies whose words are all known."""
+    """Return example queries: words from groups, and analogies of known words."""
     coarse = [label for label in labels if label.level == 0]
     if not items.of_words or items.groups:
         return [items.names[label.row] for label in coarse[:EXAMPLES]]
@@ -342,7 +347,7 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
 
 
 def _in_range(points: F64) -> F64:
-    """Center points and scale both axes by one factor to the range of int16."""
+    """Center points, and scale both axes equally to the range of int16."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0
     return np.asarray((points - center) / extent * 32767)
@@ -416,9 +421,12 @@ def explore(
     for option, value, least in (("color", color, 1), ("limit", limit, 3), ("seed", seed, 0)):
         whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:
-        raise UsageError(f"{len(sources)} files; give one, or two to compare")
+        raise UsageError(f"there are {len(sources)} files; give one, or two to compare")
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
-        raise UsageError(f"{name}: name a file that ends in .html, or - for standard output")
+        raise UsageError(
+            f"{name}: is not an HTML file name; name a file ending in .html, or give - for "
+            "standard output"
+        )
     every = [read_items(path, labels, color, limit, seed) for path in sources]
     with reporting_to(progress) as reporter:
         layouts, groups, changed = list[F64](), list[Groups](), list[list[str | float]]()

@@ -15,17 +15,17 @@ from dcme_w2v.files.atomic import atomic_write
 _NOT_DRAWN = "Cc", "Cn", "Co", "Cs"
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
-LETTERS = 13  # font size in points: readable from the back row when projected
+LETTERS = 13  # font size in points, which is readable from the back row when projected
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
-    "svg.hashsalt": "dcme-w2v",  # the same plot gives the same file
-    "svg.fonttype": "none",  # keep text as text
+    "svg.hashsalt": "dcme-w2v",  # a constant salt makes files reproducible
+    "svg.fonttype": "none",  # text stays text instead of becoming paths
 }
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Create an empty figure that notebooks show; width and height are in units of 100 points.
+    """Create an empty figure that notebooks show; sizes are in units of 100 pixels.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 
 def drawable(text: str) -> str:
-    """Replace characters that XML or fonts cannot have, such as control characters, by U+FFFD."""
+    """Replace characters that cannot be drawn, such as control characters, by U+FFFD."""
     return "".join(
         "\ufffd" if one == "\ufeff" or unicodedata.category(one) in _NOT_DRAWN else one
         for one in text
@@ -72,14 +72,14 @@ def without_glyph_warnings() -> Iterator[None]:
 
 
 def write_figure(figure: Any, path: str) -> None:
-    """Write a plot as PNG, PDF or SVG, by the suffix; ``-`` is standard output."""
+    """Write a plot as PNG, PDF or SVG, as the suffix says; ``-`` is standard output."""
     data = _drawn(figure, picture_format(path))
     with atomic_write(path) as file:
         file.write(data)
 
 
 def _drawn(figure: Any, format: str) -> bytes:
-    """Return a plot as the bytes of its file."""
+    """Return a plot as the bytes of a file in this format."""
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -90,7 +90,7 @@ def _drawn(figure: Any, format: str) -> bytes:
 
 
 def picture_format(path: str) -> str:
-    """Return the format that a file's suffix names; PNG without a suffix, as for stdout.
+    """Return the format that a file's suffix names, or PNG if there is no suffix.
 
     Raises
     ------
@@ -99,5 +99,7 @@ def picture_format(path: str) -> str:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ("", *PICTURES):
-        raise UsageError(f"{path}: name a file that ends in .png, .pdf or .svg, or - for PNG")
+        raise UsageError(
+            f"{path}: is not a PNG, PDF or SVG file name; name a file ending in .png, .pdf or .svg"
+        )
     return suffix.removeprefix(".") or "png"

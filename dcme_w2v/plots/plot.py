@@ -35,12 +35,12 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # maximum legend entries; if there are more, the last one is for all others
-_OF_WORDS, _OF_ROWS = 100, 2000  # default number of points
+_IN_LEGEND = 10  # maximum number of legend entries; the last one may stand for all others
+_OF_WORDS, _OF_ROWS = 100, 2000  # default numbers of words and of rows to draw
 GRAY = "#B0B0B0"
-# Places of a word beside its point: offset in pixels to the right and up, alignment.
+# Places for a word beside its point: offsets in pixels (right, up) and alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
-# Kinds of plots, with their options.
+# For each kind of plot, the options that apply to it.
 OPTIONS = {
     "logs": ("fields",),
     "word vectors": ("words", "limit", "method", "seed"),
@@ -49,10 +49,10 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # epochs or examples, and values
+Curve = tuple[list[float], list[float]]  # the epochs or processed units, and the values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
-_MANY_POINTS = 40  # longer curves have no markers
-_MEASURES_BYTES = 1 << 26  # maximum size of a file of measures
+_MANY_POINTS = 40  # curves with more points have no markers
+_MEASURES_BYTES = 1 << 26  # maximum size of a file with measures, in bytes
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
@@ -69,11 +69,11 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     logs = [list(read_log(path)) for path in paths]
     every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
     if not every:
-        raise FormatError(f"{', '.join(paths)}: has no epoch with a loss; train longer")
+        raise FormatError(f"{', '.join(paths)}: no epoch has a loss; train longer")
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(
-            f"--field={unknown[0]}: is not in the logs; give one of {', '.join(every)}"
+            f"--field={unknown[0]}: is not a field of these logs; give one of {', '.join(every)}"
         )
     chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
     figure = new_figure(7, 3.2 * len(chosen))
@@ -101,7 +101,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
 
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the numeric fields of a log's epochs."""
+    """Return the names of the numeric fields in a log's epochs."""
     found: dict[str, None] = {}
     for record in log:
         if record["event"] == "epoch":
@@ -114,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
-    """Return a field by epoch or training progress, over all runs in a resumed log."""
+    """Return the values of a log's field by epoch or by training progress."""
     place = "epoch" if event == "epoch" else "done"
     points = {
         record[place]: record[name]
@@ -152,11 +152,12 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Return the table from an output of `classify test --calibration --json`; None for others."""
+    """Read the table that `classify test --calibration --json` wrote; None for other files."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # including UnicodeDecodeError
+    # ValueError includes UnicodeDecodeError.
+    with contextlib.suppress(ValueError, TypeError, KeyError):
         rows = json.loads(file.read_text(encoding="utf-8"))["calibration"]
         if rows and all(_is_number(row[x]) for row in rows for x in ("predicted", "observed")):
             return list(rows)
@@ -170,13 +171,13 @@ def draw_words(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Draw words as labeled points; words whose vectors have a high cosine are close."""
+    """Draw words as labeled points, in which similar words are close to each other."""
     vectors = load_if_path(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
     axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.margins(0.06)
-    axes.figure.draw_without_rendering()  # sets the scale
+    axes.figure.draw_without_rendering()  # drawing once determines the scale
     box_of = axes.figure.bbox_inches.from_bounds
     boxes = [box_of(x - 2, y - 2, 4, 4) for x, y in axes.transData.transform(points)]
     for word, point in zip(chosen, points.tolist(), strict=True):
@@ -221,7 +222,10 @@ def draw_rows(
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
     """Create a figure; return its axes and the 2-D point of each row."""
     if rows.shape[0] < MIN_POINTS:
-        raise UsageError(f"{rows.shape[0]} points; a plot requires at least {MIN_POINTS}")
+        raise UsageError(
+            f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; give "
+            "more"
+        )
     points = plane(rows, method, seed)
     axes = new_figure(10, 10).add_subplot()
     axes.set_axis_off()
@@ -229,12 +233,12 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
 
 
 def _shown(count: int) -> int:
-    """Return how many of `count` lines or labels get a color and legend entry of their own."""
+    """Return how many of `count` lines or labels get their own color and legend entry."""
     return count if count <= _IN_LEGEND else _IN_LEGEND - 1
 
 
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Draw points in the color of their label; the least frequent labels are gray."""
+    """Draw points in the colors of their labels, of which the least frequent are gray."""
     names, counts = np.unique(labels, return_counts=True)
     shown = _shown(len(names))
     kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())
@@ -315,7 +319,7 @@ def plot(
     for option, value in given.items():
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
-            raise UsageError(f"--{flag}={shown}: is not an option for {kind}")
+            raise UsageError(f"--{flag}={shown}: does not apply to {kind}; omit it")
     if kind == "logs":
         figure = draw_curves(paths, **given)
     elif kind == "measures":
@@ -330,7 +334,7 @@ def plot(
 
 
 def _kind_of(paths: Sequence[str]) -> str:
-    """Return the kind of the files; several files must be logs.
+    """Return the kind of plot that the files require; several files must be logs or measures.
 
     Raises
     ------
@@ -347,5 +351,7 @@ def _kind_of(paths: Sequence[str]) -> str:
         return "measures"
     if len(paths) > 1:
         other = paths[logs.index(False)]
-        raise UsageError(f"{other}: is not a --log-json log; give other files one at a time")
+        raise UsageError(
+            f"{other}: is not a log that --log-json wrote; give other files one at a time"
+        )
     return "rows" if is_vectors(paths[0]) else "word vectors"

@@ -15,15 +15,15 @@ from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # principal components that t-SNE starts from
+DIMENSIONS = 50  # t-SNE gets this many principal components
 PERPLEXITY = 30.0
-_A_THREAD = 1000  # rows per thread; with fewer, a thread costs more than it saves
-_EARLY, _LATE = 250, 500  # iterations with and without exaggeration
+_A_THREAD = 1000  # with fewer rows per thread, a thread costs more than it saves
+_EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with and without exaggeration
 ITERATIONS = _EARLY + _LATE
 
 
 def check_method(method: str) -> None:
-    """Raise `UsageError` if there is no such projection method."""
+    """Raise `UsageError` if a projection method does not exist."""
     if method not in METHODS:
         raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
 
@@ -31,7 +31,7 @@ def check_method(method: str) -> None:
 def plane(
     rows: csr_matrix | Array, method: str, seed: int, progress: Progress = lambda done: None
 ) -> F64:
-    """Project each row to a point, shape (n, 2).
+    """Project each row to a point in the plane, shape (n, 2).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def tsne(
     seed: int,
     progress: Progress = lambda done: None,
 ) -> F64:
-    """Return points in a plane, where nearest neighbors among the rows stay close.
+    """Run t-SNE: return points in a plane where similar rows are close to each other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`SCDV`: a scikit-learn transformer from documents to vectors, for pipelines and grid searches."""
+"""`SCDV`: a scikit-learn transformer from documents to vectors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SCDV(TextTransformer):
     _kind = "scdv"
 
     def fit(self, X: Iterable[Document], y: Any = None) -> SCDV:
-        """Fit to training documents.
+        """Fit a model of document vectors to training documents.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class SCDV(TextTransformer):
             A parameter is not valid, or X contains an item that is not a document.
         """
         if self.vectors is None:
-            raise ValueError("SCDV: has no word vectors; give SCDV(vectors=path or Vectors)")
+            raise ValueError("SCDV: vectors is None; give a path or a Vectors object")
         options, texts = options_of(self), as_texts(X)
         loaded = for_text(self.vectors, self.tokenize)
         own = {"threads": self.threads, "progress": self._progress}
@@ -94,12 +94,12 @@ class SCDV(TextTransformer):
         return self
 
     def fit_transform(self, X: Iterable[Document], y: Any = None) -> sparse.csr_matrix | F32:
-        """Fit, and return the vectors of the same documents, which X must yield twice."""
+        """Fit to documents, and return their vectors; X is iterated over twice."""
         kept = list(X) if isinstance(X, Iterator) else X
         return self.fit(kept).transform(kept)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the column names: ``scdv`` and a number from 0; of tf-idf columns, the words."""
+        """Return the column names: ``scdv0``, ``scdv1``, ..., and the words of tf-idf columns."""
         names, options = super().get_feature_names_out(), self.model_.options
         if options.tfidf or options.representation == "tfidf":
             words = list(self.model_.words)

@@ -1,4 +1,4 @@
-"""Fits a model of document vectors: word statistics, clusters and the sparsity threshold.
+"""Fit a model of document vectors: word counts, clusters and the sparsity threshold.
 
 The documents are read once. Their word IDs are kept in an unnamed temporary file (four bytes per
 token), from which a second pass computes the threshold.
@@ -33,14 +33,14 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Smaller posteriors change a unit vector by less than the float32 precision.
+# Smaller posteriors would change a unit vector by less than the precision of float32.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 
 
 @dataclass
 class _WordCounts:
-    """Counts by word ID from one pass over the training documents."""
+    """Word counts from one pass over the training documents, and the words to keep."""
 
     numbering: Numbering
     counts: I64
@@ -48,7 +48,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # words of the model; those with vectors come first
+    kept: I64  # IDs of the model's words; words with vectors come first
     with_vectors: int
 
 
@@ -122,7 +122,7 @@ def fit_documents(
 
 
 def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Return the memory that fitting requires.
+    """Return the size of the documents and the memory that fitting requires.
 
     The posteriors, one number for each word and cluster, are counted in full, although most of them
     become 0.
@@ -153,7 +153,7 @@ def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
 def count_words(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
 ) -> _WordCounts:
-    """Count all words of the documents, or those with vectors, and choose the model's words."""
+    """Count the documents' words, and choose the words of the model."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.representation == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
@@ -184,7 +184,7 @@ def count_words(
 def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> None:
     kept = counted.kept
     if not counted.documents:
-        raise CorpusError("there are no documents; give one per line")
+        raise CorpusError("there are no documents; give a file with one document per line")
     needed = counted.counts if options.representation == "tfidf" else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
@@ -192,7 +192,7 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
             "vector; use vectors of the same language, trained on text with the same tokenization"
         )
     if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):
-        raise CorpusError(f"no word occurs in {options.min_df} or more documents; lower --min-df")
+        raise CorpusError(f"no word occurs in at least {options.min_df} documents; lower --min-df")
 
 
 def _with_words(
@@ -202,7 +202,7 @@ def _with_words(
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
-    """Return the model for the chosen words, before its threshold is computed."""
+    """Make the model from the counted words; its threshold is still 0."""
     kept = counted.kept
     having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)
@@ -224,7 +224,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of the words with the IDs `having`, which come first in `words`."""
+    """Return the vectors of words with these IDs, which come first in `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):
@@ -237,7 +237,9 @@ def _unit_vectors(matrix: F32, words: Words, center: bool) -> F32:
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word = words[int(np.argmin(finite))]
-        raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
+        raise FormatError(
+            f"the vector of {word!a} contains NaN or infinity; train or convert it again"
+        )
     unit: F32 = matrix * inverse_lengths(matrix)[:, None]
     if center:
         unit -= unit.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -273,7 +275,7 @@ def _clusters(
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:
-    """Return (|mean of the documents' minima| + |mean of their maxima|) / 2."""
+    """Return the mean extreme entry: (|mean of minima| + |mean of maxima|) / 2."""
     composer = model.composer()
 
     def extremes(batch: Batch) -> tuple[float, float, int]:

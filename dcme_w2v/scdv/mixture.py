@@ -1,4 +1,4 @@
-"""Fits a Gaussian mixture to word vectors by expectation maximization.
+"""Fit a Gaussian mixture to word vectors by expectation maximization.
 
 All components share one covariance, so the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
@@ -22,8 +22,8 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-_MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative to variances above 1
-_START_WORK = 3_000_000  # maximum points times k-means iterations; more gain little
+_MIN_VARIANCE = 1e-6  # added to variances to keep them positive; a share of variances above 1
+_START_WORK = 3_000_000  # limits points times k-means iterations, as more gain little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -55,7 +55,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted mixture and the record of the fit.
+    """A fitted mixture, and how its likelihood changed.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Form:
-    """log(weight x density) of component k at x as constants[k] + x.linear[:, k] - x.P.x / 2."""
+    """The form constants[k] + x.linear[:, k] - x.P.x / 2 of log(weight x density)."""
 
     constants: NDArray[np.floating]
     linear: NDArray[np.floating]
@@ -94,23 +94,19 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return log(weight x density) minus the terms shared by all components, shape (n, k)."""
+        """Return log(weight x density), shape (n, k), without the terms that components share."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits
 
 
-Sums = tuple[
-    F64, F64, float
-]  # sums of posteriors, of points weighted by posteriors, and of the log-likelihood
-Shares = Callable[
-    [slice], tuple[NDArray[np.floating], float]
-]  # returns posteriors of a slice, and their log-likelihood
+Sums = tuple[F64, F64, float]
+Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 
 @dataclass
 class _Points:
-    """The points, centered to limit rounding errors in single precision."""
+    """The points, which are centered to limit rounding errors in single precision."""
 
     centered: F32
     threads: int | None
@@ -130,7 +126,7 @@ class _Points:
         return block.T @ block
 
     def sums(self, shares_of: Shares) -> Sums:
-        """Return the sufficient statistics of the points under their posteriors."""
+        """Sum the posteriors, the points weighted by them, and the log-likelihood."""
 
         def sum_up(rows: slice) -> Sums:
             shares, likelihood = shares_of(rows)
@@ -171,7 +167,7 @@ def fit_mixture(
 
 
 def _start(points: _Points, options: ScdvOptions) -> Mixture:
-    """Compute the initial mixture from hard clusters."""
+    """Compute the initial mixture from k-means clusters."""
     components = options.clusters
     rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
     _, nearest = kmeans(points.centered, components, options.seed, points.threads, rounds)
@@ -182,7 +178,7 @@ def _start(points: _Points, options: ScdvOptions) -> Mixture:
 def _rounds(
     points: _Points, mixture: Mixture, options: ScdvOptions, report: Report | None
 ) -> Fitted:
-    """Run expectation maximization until convergence."""
+    """Run expectation maximization until it converges, or for the maximum number of iterations."""
     history: list[float] = []
     while True:
         counts, sums, likelihood = _expect(points, mixture)
@@ -196,7 +192,7 @@ def _rounds(
 
 
 def _expect(points: _Points, mixture: Mixture) -> Sums:
-    """Return the sufficient statistics under the posteriors (E step), and the likelihood."""
+    """Run the E step: return posterior counts and sums, and the mean log-likelihood."""
     form = _Form.of(mixture, np.float32)
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
@@ -205,13 +201,13 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
-    # the terms that all components share; `scatter` is the sum of x.x^T over the points
+    # Add the terms that all components share; `scatter` is the sum of x.x^T over points x.
     shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
     return counts, sums, (likelihood + shared) / count
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
-    """Return the sum over rows of log sum exp, and overwrite the logits with posteriors."""
+    """Return the sum of the rows' log sum exp; overwrite the logits with posteriors."""
     highest = logits.max(axis=1, keepdims=True)
     logits -= highest
     np.exp(logits, out=logits)
@@ -221,7 +217,7 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
 
 
 def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixture:
-    """Return the maximum-likelihood mixture for sufficient statistics (M step)."""
+    """Run the M step: return the most likely mixture for posterior counts and sums."""
     counts = np.maximum(counts, np.finfo(np.float32).tiny)
     means = sums / counts[:, None]
     count, dim = points.centered.shape

@@ -40,7 +40,7 @@ from .options import ScdvOptions
 
 
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
-    """Count each of `words` words in each document, shape (documents, words)."""
+    """Count each vocabulary word in each document, shape (documents, words)."""
     known = batch.ids < words
     starts = np.append(0, np.cumsum(known))[batch.starts]
     ids = batch.ids[known].astype(np.int32)
@@ -51,7 +51,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
 
 
 def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
-    """Return tf-idf rows; the term frequency is the count n, or 1 + ln n."""
+    """Return tf-idf rows, in which a word's term frequency is its count n, or 1 + ln n."""
     rows = count_rows(batch, len(idf))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
@@ -62,12 +62,12 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # a safe limit, because vectors have unit length, and weights are logarithms
+_MAX_NUMBER = 1e6  # a safe limit, because vectors have unit length and weights are logarithms
 
 
 @dataclass(frozen=True, repr=False)
 class DocumentModel(Sealed, Shown):
-    """A fitted model of document vectors.
+    """A fitted model that converts documents to vectors.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class DocumentModel(Sealed, Shown):
 
     @property
     def columns(self) -> int:
-        """The length of a document's vector."""
+        """Number of columns of a document vector."""
         composed = self.posteriors.shape[1] * self.vectors.shape[1]
         beside = len(self.words) if self.options.tfidf else 0
         return len(self.words) if self.options.representation == "tfidf" else composed + beside
@@ -115,20 +115,20 @@ class DocumentModel(Sealed, Shown):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """A summary of the fit and the model, with its columns and threshold."""
+        """The statistics of the fit, the number of columns and the threshold."""
         return {**self.facts, "columns": self.columns, "threshold": self.threshold}
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """How documents are split into tokens."""
+        """The tokenizer that splits documents into tokens."""
         return Tokenizer.of_entry(self.facts)
 
     def numbering(self) -> Numbering:
-        """Return the converter from documents to IDs of the model's words."""
+        """Return an object that encodes documents as IDs of the model's words."""
         return Numbering(self.words, tokenizer=self.tokenizer)
 
     def composer(self) -> Composer:
-        """Return the composer of the C core; raise an error if a row would exceed 2^31 columns."""
+        """Return the C core's composer of document vectors; raise an error beyond 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(
                 f"document vectors would have {self.columns:,} columns; use fewer --clusters"
@@ -165,7 +165,7 @@ class DocumentModel(Sealed, Shown):
     def transform_labeled(
         self, documents: Iterable[Document], threads: int | None = None
     ) -> Iterator[tuple[sparse.csr_matrix, list[tuple[str, ...]]]]:
-        """Yield the vectors and labels of documents, in one pass."""
+        """Yield the vectors and the labels of documents, in one pass over them."""
         labeled, read = itertools.tee(documents)
         labels = (document.labels for document in labeled)
         for rows in self.transform((document.text for document in read), threads):
@@ -175,7 +175,7 @@ class DocumentModel(Sealed, Shown):
         options, alone = self.options, self.options.representation == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         composer = None if alone else self.composer()
-        # Scales the concatenation to unit length.
+        # This factor scales concatenated vectors to unit length.
         length = 1 / float(np.hypot(1, tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:
@@ -184,7 +184,7 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                if options.power not in (None, 1):  # as for Fisher vectors (Perronnin et al. 2010)
+                if options.power not in (None, 1):  # as Perronnin et al. 2010 do for Fisher vectors
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
                     )
@@ -199,7 +199,7 @@ class DocumentModel(Sealed, Shown):
         return make
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file."""
+        """Write the model to a file, atomically."""
         arrays: dict[str, Array] = {
             **words_arrays(self.words),
             "vectors": self.vectors,
@@ -223,7 +223,7 @@ class DocumentModel(Sealed, Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> DocumentModel:
-        """Open a model's file; the arrays are memory-mapped.
+        """Read a model from a file; large arrays are memory-mapped.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class DocumentModel(Sealed, Shown):
 
 
 def _bounded(model: Model, name: str, *shape: int | None) -> F32:
-    """Return an array whose products and sums cannot overflow."""
+    """Return an array; raise if its numbers are so large that products could overflow."""
     found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
         raise model.fault(name, f"contains a number whose size exceeds {_MAX_NUMBER:g}")

@@ -1,4 +1,4 @@
-"""Option declarations for `scdv fit`; see `dcme_w2v.declarations`."""
+"""Declare the options of `scdv fit`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from dcme_w2v.declarations import Checked, filled, option, preset_option, seed_o
 COVARIANCES = ("tied", "spherical")
 
 REPRESENTATIONS = ("scdv", "average", "tfidf")
-# Values of `only` for options that require a mixture, or vectors made from word vectors.
+# For `only` of options that require a mixture, and of options that require word vectors.
 MIXTURE = {"representation": REPRESENTATIONS[:1]}
 COMPOSED = {"representation": REPRESENTATIONS[:2]}
 
@@ -26,12 +26,12 @@ class ScdvOptions(Checked):
 
     representation: str = option(
         "scdv",
-        "scdv vectors, or a baseline: mean word vectors (average) or tfidf",
+        "kind of document vectors: scdv, mean word vectors (average) or tfidf",
         choices=REPRESENTATIONS,
     )
     clusters: int = option(
         60,
-        "number of Gaussian mixture components",
+        "number of topics: components of the Gaussian mixture",
         minimum=1,
         maximum=65536,
         only=MIXTURE,
@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "percentage of the mean extreme entry below which entries are set to zero",
+        "set entries to zero below this percentage of the mean extreme entry",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
@@ -58,8 +58,7 @@ class ScdvOptions(Checked):
     )
     center: bool | None = option(
         None,
-        "subtract the mean word vector and rescale to unit length (default: yes for scdv, "
-        "otherwise no)",
+        "center word vectors and rescale them to unit length (default: yes for scdv, otherwise no)",
         only=COMPOSED,
         advanced=True,
     )
@@ -73,14 +72,15 @@ class ScdvOptions(Checked):
     )
     tfidf: float | None = option(
         None,
-        "append tf-idf vectors X times as long as the rest (default: 2 for scdv, otherwise 0)",
+        "append tf-idf vectors, X times as long as the other part (default: 2 for scdv, "
+        "otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,
     )
     min_df: int = option(
         1,
-        "drop words that occur in fewer than N training documents (0: keep all)",
+        "drop words that occur in fewer than N training documents",
         minimum=0,
     )
     tolerance: float = option(
@@ -92,7 +92,7 @@ class ScdvOptions(Checked):
     )
     iterations: int = option(
         100,
-        "maximum number of expectation-maximization iterations",
+        "maximum number of iterations of expectation maximization",
         minimum=1,
         maximum=100000,
         only=MIXTURE,
@@ -103,5 +103,5 @@ class ScdvOptions(Checked):
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
-    """Return the options with the defaults of `BETTER`, or of `PLAIN` for baselines."""
+    """Fill in the defaults: `BETTER` for scdv, `PLAIN` for the baselines."""
     return filled(options, BETTER if options.representation == "scdv" else PLAIN)

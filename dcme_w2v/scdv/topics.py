@@ -1,4 +1,4 @@
-"""Describes topics: the words of each component, their coherence, and the senses of a word."""
+"""Describe topics by words and coherence, and words by their topics."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .model import DocumentModel, count_rows
 
 @dataclass(frozen=True)
 class Topic:
-    """A component of the mixture, as a topic.
+    """A topic: a component of the mixture, described by words.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Topic:
 def topics(
     model: DocumentModel, words: int = 10, texts: Iterable[Text] | None = None
 ) -> list[Topic]:
-    """Return the topics of a model, with their coherence if documents are given.
+    """Describe the topics of a model, with their coherence if documents are given.
 
     P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
     tokens of the training documents. The coherence is computed on the most probable words.
@@ -67,7 +67,8 @@ def topics(
         measured[:] = coherences(model, probable, texts)
     own = slice(len(model.vectors))
     specific, result = specificity(model.idf[own] - 1) / np.maximum(model.counts[own], 1), []
-    for topic, column in enumerate(columns):  # this ranks like P(topic | word)
+    # Words are ranked by P(topic | word) times specificity.
+    for topic, column in enumerate(columns):
         found, values = _highest(column, column.data * specific[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)
         listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
@@ -78,7 +79,7 @@ def topics(
 def senses(
     model: DocumentModel, word: str, words: int = 5, least: float = 0.05
 ) -> list[tuple[float, Topic]]:
-    """Return P(topic | word) and the topics of a word, as in Table 5 of the SCDV paper.
+    """Return P(topic | word) and the topic, for each topic of a word.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def senses(
     number = model.words.find(word)
     if number is None or number >= len(model.vectors):
         raise UnknownWordError(
-            f"{word}: not among the {len(model.words):,} words; check its spelling"
+            f"{word}: is not among the model's {len(model.words):,} words; check its spelling"
         )
     row = model.posteriors[number]
     everything = topics(model, words)
@@ -108,7 +109,7 @@ def senses(
 
 
 def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
-    """Return the coherence of word lists that are sorted with the best word first.
+    """Return the coherence of each list of words, which begins with the best word.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum
@@ -131,10 +132,12 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         rows.data[:] = 1
         together += (rows.T @ rows).toarray()
     if not documents:
-        raise CorpusError("there are no documents on which to measure coherence; give one per line")
+        raise CorpusError(
+            "there are no documents on which to measure coherence; give a file with one per line"
+        )
     if not together.any():
         raise CorpusError(
-            f"none of the {documents:,} documents contains a word of the topics; give documents in "
+            f"none of the {documents:,} documents contains any topic word; give documents in "
             "the same language and with the same tokenization"
         )
     result = []
@@ -146,10 +149,10 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
 
 
 def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
-    """Return P(topic), and P(topic, word) as columns."""
+    """Return P(topic), shape (topics,), and P(topic, word), one column per topic."""
     if model.mixture is None:
         raise DcmeError(
-            f"the model is {model.options.representation}, which has no topics; "
+            f"a model with --representation={model.options.representation} has no topics; "
             "fit one with --representation=scdv"
         )
     counts = model.counts[: len(model.vectors)]
@@ -160,6 +163,6 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
 
 
 def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
-    """Return the rows with the highest rank, and their values."""
+    """Return the row indices with the highest ranks, and the values in these rows."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

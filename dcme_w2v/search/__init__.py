@@ -1,4 +1,4 @@
-"""Search: ranks passages by BM25 of words and character n-grams, and finds near-duplicates."""
+"""Search: rank passages by BM25 scores, and find near-duplicates."""
 
 import sys
 from types import ModuleType
@@ -6,14 +6,14 @@ from typing import NoReturn
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # before scipy is loaded
+check_addresses()  # raises an error if loading scipy would hang
 
 
 class _Package(ModuleType):
-    """The package, which is ``dw.search`` once `dw.Search` was used."""
+    """The package `dw.search`, which raises a helpful error if it is called."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
-        """Say what to call instead."""
+        """Raise an error that says what to call instead."""
         raise TypeError("dw.search is a package; use dw.Search().fit(texts).search(queries)")
 
 

@@ -1,4 +1,4 @@
-"""Finds near-duplicates: pairs of documents that share most of their character n-grams.
+"""Find near-duplicates: pairs of documents that share most of their character n-grams.
 
 The similarity of two documents is the total weight of the n-grams in both, divided by that of the
 n-grams in either (Jaccard 1912), where the weight of an n-gram is its idf. Only documents that
@@ -20,14 +20,14 @@ from dcme_w2v.numeric.sparse_rows import ones
 
 from .index import Index
 
-THRESHOLD = 0.55  # chosen on planted edits, see docs/decisions/search.md
-RAREST = 16  # number of rarest words per document that are compared
-SHARED = 0.25  # a pair is compared if it shares at least this part of its rarest words
-_ROWS, _PAIRS = 1024, 8192  # rows and pairs processed at a time
+THRESHOLD = 0.55  # this similarity was chosen on planted edits (docs/decisions/search.md)
+RAREST = 16  # this many of each document's rarest words are compared
+SHARED = 0.25  # pairs are compared if they share at least this share of their rarest words
+_ROWS, _PAIRS = 1024, 8192  # numbers of rows and pairs that are processed at a time
 
 
 class Duplicate(NamedTuple):
-    """The rows of two documents, and their similarity."""
+    """Two similar documents, by their rows, and their similarity."""
 
     row: int
     other: int
@@ -35,7 +35,7 @@ class Duplicate(NamedTuple):
 
 
 def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
-    """Return pairs above a similarity threshold, sorted by row, with the smaller row first."""
+    """Find pairs of documents whose similarity reaches a threshold, sorted by row."""
     least = THRESHOLD if threshold is None else threshold
     if not isinstance(least, Real) or not 0 < least <= 1:
         raise UsageError(f"threshold={least!r:.40}: must be above 0 and at most 1")
@@ -58,7 +58,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
 
 
 def _rarest(index: Index) -> csr_matrix:
-    """Mark each document's rarest words, ignoring words that no other document contains."""
+    """Mark each document's rarest words that other documents contain, too."""
     counts = ones(index.counts)
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -73,7 +73,7 @@ def _rarest(index: Index) -> csr_matrix:
 
 
 def similarities(index: Index, rows: I64, others: I64) -> F64:
-    """Return the similarity of each pair of documents."""
+    """Return the weighted Jaccard similarity of each pair of documents."""
     needed, places = np.unique(np.concatenate([rows, others]), return_inverse=True)
     grams = ones(csr_matrix(index.counts[needed] @ index.grams))
     grams.sort_indices()

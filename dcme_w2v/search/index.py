@@ -1,4 +1,4 @@
-"""Scores documents for a query: BM25 of words and character n-grams, and vector cosines.
+"""Score documents for a query by BM25 of words and n-grams, and by vector cosines.
 
 BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t of::
 
@@ -25,16 +25,16 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 
 from .options import SearchOptions
 
-SHORTEST, LONGEST = 3, 5  # length of an n-gram in characters; a word is enclosed in < and >
-GRAMS = 1 << 20  # number of hash buckets for n-grams
-CANDIDATES = 1000  # number of best documents by words that n-grams and vectors rerank
-SIMILAR = 0.3  # minimum cosine of a word that replaces a query word that no document contains
-ALIKE = 20  # maximum number of words that replace a query word
+SHORTEST, LONGEST = 3, 5  # lengths of n-grams in characters, with < before and > after a word
+GRAMS = 1 << 20  # n-grams are hashed into this many buckets
+CANDIDATES = 1000  # n-grams and vectors rerank this many documents that are best by words
+SIMILAR = 0.3  # minimum cosine between an unknown query word and a word that replaces it
+ALIKE = 20  # maximum number of words that replace an unknown query word
 TINY = 1e-9  # replaces a divisor of 0
 
 
 class Query(NamedTuple):
-    """The query's words that occur in documents, with weights, and the same for n-grams.
+    """The words and n-grams of a query that occur in documents, and their weights.
 
     `most` and `most_grams` are the sums of all weights, including terms that no document contains.
     `alike` and `alike_weights` are the words that replace unknown query words, and their weights.
@@ -51,7 +51,7 @@ class Query(NamedTuple):
 
 
 def gram_rows(words: Sequence[str]) -> csr_matrix:
-    """Return the counts of the hashed n-grams of each word, shape (words, GRAMS)."""
+    """Count the hashed n-grams in each word, shape (words, GRAMS)."""
     grams = Subwords(SHORTEST, LONGEST)
     for word in words:
         grams.add([word])
@@ -64,7 +64,7 @@ def gram_rows(words: Sequence[str]) -> csr_matrix:
 
 
 def idf_of(frequency: F64 | I64, documents: int) -> F64:
-    """Return the weight of each term, given how many documents contain it."""
+    """Return the idf weight of each term, given how many documents contain it."""
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -98,22 +98,22 @@ class Index:
         self.idf = idf_of(frequency, documents)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
-        # Document frequencies of n-grams assume that words occur independently, because exact
-        # counts would require the n-grams of all documents.
+        # Estimates n-grams' document frequencies as if words were independent; exact ones are
+        # costly.
         missing = np.log(np.maximum(1 - frequency / documents, TINY))
         self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
         sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()
         self._gram_sizes, self._gram_lengths = sizes, counts @ sizes
         self._words_of = grams.tocsc()
         self.vectors = None if rows is None else unit_vectors(np.asarray(counts @ rows))
-        # The part of BM25 that does not depend on the query, shape (documents, words)
+        # The part of BM25 that is the same for all queries, shape (documents, words).
         postings = counts.tocsc()
         data = self._saturated(postings.data, self.lengths, postings.indices)
         parts = (data.astype(np.float32), postings.indices, postings.indptr)
         self._postings = csc_matrix(parts, shape=counts.shape)
 
     def query(self, tokens: Sequence[str]) -> Query:
-        """Return the terms of a query; tokens that no document contains raise the maximum score."""
+        """Return the words and n-grams of a query, with weights."""
         ids = [self.words.find(token) for token in tokens]
         known = np.array([one for one in ids if one is not None], dtype=np.int64)
         unknown = [token for token, one in zip(tokens, ids, strict=True) if one is None]
@@ -128,7 +128,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return words that are similar to tokens that no document contains, and their weights."""
+        """Return words that replace unknown query words, and their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -140,7 +140,7 @@ class Index:
         return np.concatenate(ids), np.concatenate(weights)
 
     def best(self, query: Query, k: int) -> tuple[I64, F64]:
-        """Return the rows and scores of the k best documents; ties in row order.
+        """Return the rows and scores of the k best documents; ties are in row order.
 
         Scores are above 0, and at most 1 plus the weights of n-grams and vectors.
         """
@@ -159,13 +159,13 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the best documents by words, including words similar to unknown ones, in order."""
+        """Return the rows of the best documents by words and replacements of unknown words."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))
 
     def _by_grams(self, rows: I64, query: Query) -> F64:
-        """Return the n-gram scores of documents, 0 to 1."""
+        """Return the n-gram scores of documents, from 0 to 1."""
         counts = self.counts[rows] @ self._words_of[:, query.grams]
         places = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
         data = self._saturated(counts.data, self._gram_lengths, rows[places])
@@ -174,14 +174,14 @@ class Index:
         return np.asarray(found @ query.gram_weights) / most
 
     def _cosines(self, vectors: F32, query: Query) -> F64:
-        """Return the cosines of documents and a query; negative ones become 0."""
+        """Return the cosines between documents and a query; negative ones become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
-        # Compute row by row, so that equal documents have equal scores.
+        # Sums row by row, so that equal documents have equal scores.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
-        """Return the BM25 factor of the idf, from the counts of terms in documents."""
+        """Return the BM25 factors by which idf weights are multiplied, from term counts."""
         k1, b = self.options.k1, self.options.b
         mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
         norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)
@@ -190,7 +190,7 @@ class Index:
 
 
 def best_rows(scores: F64, k: int) -> I64:
-    """Return the rows with the k highest positive scores, best first; ties in row order."""
+    """Return the rows with the k highest positive scores, best first; ties are in row order."""
     rows = np.flatnonzero(scores > 0)
     found = scores[rows]
     if k < len(rows):

@@ -1,4 +1,4 @@
-"""Option declarations for search; see `dcme_w2v.declarations`."""
+"""Declare the options of search."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dcme_w2v.declarations import Checked, option
 
 @dataclass(frozen=True)
 class SearchOptions(Checked):
-    """Ranking options; docs/decisions/search.md explains the defaults."""
+    """Options for ranking, whose defaults docs/decisions/search.md explains."""
 
     group = "Model"
 
@@ -21,11 +21,14 @@ class SearchOptions(Checked):
         maximum=1,
     )
     characters: float = option(
-        1.0, "weight of character n-grams (words have the weight 1)", minimum=0, maximum=100
+        1.0,
+        "weight of the score of character n-grams, relative to that of words",
+        minimum=0,
+        maximum=100,
     )
     vector_weight: float = option(
         0.1,
-        "weight of the cosine similarity of VECTORS (words have the weight 1)",
+        "weight of the cosine similarity of VECTORS, relative to the score of words",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -1,4 +1,4 @@
-"""`Search`: indexes and searches documents, finds near-duplicates, saves and loads the index."""
+"""The class `Search`: index and search documents, and find near-duplicates."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .index import GRAMS, Index, gram_rows
 from .options import SearchOptions
 
 KIND, VERSION = "search", 1
-BEGINNING = 200  # number of a document's first characters that results show
+BEGINNING = 200  # results show this many first characters of a document
 LISTS = ("words", "names", "beginnings")
 COUNTS = ("count_starts", "count_columns", "count_values")
 OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")
 
 
 class Hit(NamedTuple):
-    """A search result: the row of a document (from 0), and its score."""
+    """A search result: a document's row (from 0) and score."""
 
     row: int
     score: float
@@ -97,7 +97,7 @@ class Search(Shown):
         return cls(**asdict(options), vectors=vectors)
 
     def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
-        """Index documents and compute the weights of their terms.
+        """Build the index of documents.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Search(Shown):
             table = SentenceTable(for_text(self.vectors), EncodeOptions())
             rows = table.vectors_of([word] for word in words)
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
-        named = list(names)  # names may be generated while texts are read
+        named = list(names)  # reading the texts may generate the names
         if named and len(named) != len(beginnings):
             raise UsageError(
                 f"there are {len(named)} names for {len(beginnings)} documents; give one name per "
@@ -137,7 +137,7 @@ class Search(Shown):
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))
 
     def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
-        """Return the best documents for each query, best first; ties in row order.
+        """Return the best documents for each query, best first; ties are in row order.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Search(Shown):
         return found
 
     def duplicates(self, threshold: float | None = None) -> list[Duplicate]:
-        """Return pairs of near-duplicate documents; see `dcme_w2v.search.duplicates`.
+        """Find pairs of near-duplicate documents.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Search(Shown):
         return self._names[row] if len(self._names) else str(row + 1)
 
     def beginning(self, row: int) -> str:
-        """Return the first characters of a document, on one line."""
+        """Return the first characters of a document as one line."""
         return self._beginnings[self._checked(row)]
 
     def _checked(self, row: int) -> int:
@@ -207,7 +207,7 @@ class Search(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Search:
-        """Load an index that `save` wrote; search results are the same.
+        """Load an index that `save` wrote, with the same search results.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class Search(Shown):
 
 
 def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
-    """Yield texts while collecting their first characters in a list."""
+    """Yield texts, and collect their first characters in a list."""
     for text in texts:
         start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
         line = " ".join(start.split())

@@ -1,5 +1,5 @@
-"""Sentence vectors made by pooling word vectors, and their folders for other programs."""
+"""Sentence vectors, which are pooled from word vectors, and folders for other programs."""
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # before scipy is loaded
+check_addresses()  # raises an error if loading scipy would hang

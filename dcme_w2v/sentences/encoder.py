@@ -23,7 +23,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encodes each sentence as the mean of the pooled rows of its words.
+    """Encodes each sentence as the mean of its words' pooled vectors.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SentenceEncoder(TextTransformer):
     _kind = "sentence"
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
-        """Read the vectors and compute the pooled rows; only uSIF depends on the sentences X.
+        """Read and pool the word vectors; only uSIF depends on the sentences X.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class SentenceEncoder(TextTransformer):
         return self
 
     def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> F32:
-        """Fit, and return the vectors of the same sentences."""
+        """Fit to sentences, and return the vectors of the same sentences."""
         return self._finished(self._fitted(X))
 
     def transform(self, X: Iterable[Sentence]) -> F32:
@@ -95,9 +95,7 @@ class SentenceEncoder(TextTransformer):
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:
-            raise ValueError(
-                "SentenceEncoder: has no word vectors; give SentenceEncoder(path or Vectors)"
-            )
+            raise ValueError("SentenceEncoder: vectors is None; give a path or a Vectors object")
         options = options_of(self)
         self._table = SentenceTable(for_text(self.vectors, self.tokenize), options)
         self.n_features_out_ = self._table.columns

@@ -1,4 +1,4 @@
-"""Writes word vectors as a folder of static embeddings, with the pooling applied to the rows.
+"""Write pooled word vectors as a folder of static embeddings.
 
 sentence-transformers and model2vec average the rows of a text's tokens; with the pooled rows, this
 mean equals the sentence vector of ``--pooling static``.
@@ -128,14 +128,14 @@ def _card(
     pooling: str,
     manifest: Mapping[str, Any],
 ) -> str:
-    """Return the model card: a YAML header, then Markdown."""
+    """Return the text of the model card: a YAML header, then Markdown."""
     tags = ["sentence-transformers", "model2vec", "static-embeddings", "dcme-w2v"]
     head = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         "tags": tags,
     }
-    # A JSON string is also a YAML string.
+    # JSON strings are valid YAML strings.
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]
     lines = ["---", *lines, "---", f"# {_plain(name) or 'Static embeddings'}", ""]
     lines += [

@@ -1,4 +1,4 @@
-"""Implements ``dcme-w2v encode``, which converts text files to files of sentence vectors."""
+"""Implement the command ``encode``, which converts text files to files of sentence vectors."""
 
 import contextlib
 import os
@@ -47,7 +47,7 @@ def encode(
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> F32 | None:
-    r"""Write the vectors of sentences, one per line of text, with bounded memory.
+    r"""Write a sentence vector for each line of text, with bounded memory.
 
     Parameters
     ----------
@@ -118,11 +118,13 @@ def _kind_of(output: str) -> str:
     suffix = uncompressed_name(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(
-            f"{output}: has no known suffix; give a name ending in .npy, .npz or .tsv, or -"
+            f"{output}: has no known suffix; give a name ending in .npy, .npz or .tsv, or - for "
+            "standard output"
         )
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
-            f"{output}: npy cannot be written to a stream; give .tsv, or write to a file"
+            f"{output}: .npy cannot be written to a stream; name a file, or give - for "
+            "tab-separated numbers"
         )
     if suffix != ".tsv" and compression_of(output) is not None:
         raise UsageError(
@@ -132,7 +134,7 @@ def _kind_of(output: str) -> str:
 
 
 def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
-    """Join blocks that are parts of one long line."""
+    """Join blocks that belong to the same long line."""
     held = b""
     for block in blocks:
         held += bytes_of(block)
@@ -144,17 +146,17 @@ def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
-    """Return the lines of a block; raise an error if they are not UTF-8 or have NUL."""
+    """Return the lines of a block; raise an error if they contain NUL or are not UTF-8."""
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
-        text = text[:-1]  # the last line already had a line feed
+        text = text[:-1]  # the last line already ended with a line feed
     place = f"{paths[block.file]}: byte "
     text = valid(text, encoding_errors, lambda at: f"{place}{block.offset + at}")
     return Tokenized(text) if block.is_tokenized else text
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
-    """Yield sentence vectors without their common components, using a temporary file."""
+    """Remove the common components from sentence vectors, which a temporary file holds."""
     products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
     with contextlib.closing(spool):
         for part in parts:
@@ -171,7 +173,7 @@ def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
 
 @contextlib.contextmanager
 def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], object]]:
-    """Open the output for an atomic write, and provide a function that writes rows."""
+    """Open the output for an atomic write, and yield a function that writes rows."""
     if kind == ".npz":
         with writing_rows(output, columns) as writer:
             yield lambda rows: writer.add(csr_matrix(rows), [()] * len(rows))
@@ -183,9 +185,7 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        file.write(
-            npy_header(np.dtype("<f4"), (0, columns))
-        )  # placeholder, as the number of rows is known only at the end
+        file.write(npy_header(np.dtype("<f4"), (0, columns)))
 
         def write(rows: F32) -> None:
             nonlocal count

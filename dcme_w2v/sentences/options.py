@@ -1,4 +1,4 @@
-"""Option declarations for sentence vectors; see `dcme_w2v.declarations`."""
+"""Declare the options for sentence vectors."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "weighted mean of whitened vectors (static), uSIF with common components removed, or mean",
+        "weighted mean of whitened vectors (static), uSIF without common components, or plain mean",
         choices=POOLINGS,
     )
     dim: int | None = option(
@@ -25,5 +25,5 @@ class EncodeOptions(Checked):
         only={"pooling": ("static",)},
     )
     unit: bool = option(
-        False, "scale sentence vectors to unit length (default: as declared if VECTORS is a folder)"
+        False, "scale sentence vectors to unit length (default: as a folder VECTORS declares)"
     )

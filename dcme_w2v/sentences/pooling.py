@@ -1,4 +1,4 @@
-"""Computes pooled rows: a sentence's vector is the mean of the rows of its words.
+"""Compute pooled rows of words, whose mean is the vector of a sentence.
 
 ``static`` whitens the vectors, scales them to unit length, moves each row toward the row of its
 longest known prefix (king for kings), and multiplies it by SIF weights (Arora et al. 2017) and by
@@ -21,17 +21,17 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 from dcme_w2v.words.vectors import counts_by_order
 
-SIF_A = 1e-3  # the weight of a word with probability p is a / (a + p), with a as in the paper
+SIF_A = 1e-3  # in the SIF paper, the weight of a word with probability p is a / (a + p)
 USIF_COMPONENTS = 5
-BEGINNING = 2  # weight of a row's projection on the row of its prefix
-PIECE = 0.3  # length of the row of a single character, where an unseen word has length 1
+BEGINNING = 2  # weight of a word's projection on the longest word that begins it
+PIECE = 0.3  # a single character's row is this long, compared with an unseen word's row
 SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
-_BLOCK = 1 << 14  # rows processed at a time in double precision
+_BLOCK = 1 << 14  # this many rows are processed at a time in double precision
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """The transformation from word vectors to pooled rows.
+    """The transformation that makes pooled rows from word vectors.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Pooling:
         counts: I64 | None,
         dim: int | None = None,
     ) -> Pooling:
-        """Compute the pooling for a vocabulary.
+        """Compute the transformation for the vectors and counts of a vocabulary.
 
         Parameters
         ----------
@@ -86,13 +86,13 @@ class Pooling:
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():
             raise UsageError(
-                f"--pooling={kind}: the vectors are empty or contain NaN or infinity; give other "
+                f"--pooling={kind}: the vectors are empty, or contain NaN or infinity; give other "
                 "vectors"
             )
         if counts is None:
             warn(
                 "the vectors have no word counts, so they are assumed to be sorted by frequency; "
-                "give a .safetensors file, which has counts"
+                "give a .safetensors file, which contains counts"
             )
             tokens = counts_by_order(len(vectors))
         else:
@@ -108,7 +108,7 @@ class Pooling:
         return cls(mean, axes, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
     def rows(self, vectors: F32, beginnings: I64 | None = None) -> F32:
-        """Return the pooled rows of the vocabulary, shape (n, k).
+        """Return the pooled rows of the vocabulary words, shape (n, k).
 
         Parameters
         ----------
@@ -131,14 +131,14 @@ class Pooling:
         return rows
 
     def piece_rows(self, count: int, columns: int) -> F32:
-        """Return random unit directions as rows for word pieces, which have no vectors."""
-        # RandomState is used because its stream is the same in all versions of numpy.
+        """Return rows with random directions for word pieces, which have no vectors."""
+        # RandomState gives the same numbers in all versions of numpy.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
 
     def unseen_rows(self, vectors: F32) -> F32:
-        """Return pooled rows for vectors of out-of-vocabulary words."""
+        """Return pooled rows for out-of-vocabulary words with these vectors."""
         with one_blas_thread():
             return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
@@ -150,7 +150,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Add to unit rows their positive projections on the rows of their prefixes, in place."""
+    """Move unit rows toward the rows of the words that begin them, in place."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
@@ -159,14 +159,14 @@ def _draw(rows: F32, table: F32, beginnings: I64) -> None:
 
 
 def _usif_a(p: F64) -> float:
-    """Return the parameter a of uSIF (section 3.1 of the paper)."""
+    """Return the parameter a of uSIF (section 3.1 in its paper)."""
     threshold = 1 - (1 - 1 / len(p)) ** SENTENCE_WORDS
     alpha = np.clip(np.mean(p > threshold), 1 / (2 * len(p)), 1 - 1 / (2 * len(p)))
     return float((1 - alpha) / (alpha * len(p) / 2))
 
 
 def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
-    """Return the mean and axes that whiten the vectors, weighted by word frequency.
+    """Return the mean and the axes that whiten vectors with these weights.
 
     The axes are in descending order of variance; axes without variance are 0.
     """
@@ -179,7 +179,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
         covariance += (centered * p[part, None]).T @ centered
     variances, axes = np.linalg.eigh(covariance)
     variances, axes = variances[::-1][:dim], axes[:, ::-1][:, :dim]
-    # The sign of an eigenvector is arbitrary: the largest entry of each becomes positive.
+    # Eigenvectors have arbitrary signs, so the largest entry of each is made positive.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     some = variances > variances[0] * np.finfo(np.float32).eps
     return mean, axes * np.where(some, 1 / np.sqrt(np.where(some, variances, 1)), 0)
@@ -187,7 +187,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
 
 @dataclass(frozen=True)
 class Components:
-    """Common directions of a set of sentences, and how much of each is removed.
+    """The common directions of sentence vectors, and how much of each to remove.
 
     Attributes
     ----------
@@ -202,13 +202,13 @@ class Components:
 
     @classmethod
     def of(cls, sentences: F32) -> Components:
-        """Compute the components of sentence vectors."""
+        """Compute the common components of sentence vectors."""
         with one_blas_thread():
             return cls.of_products(sentences.T.astype(np.float64) @ sentences)
 
     @classmethod
     def of_products(cls, products: F64) -> Components:
-        """Compute the components from the matrix XᵀX of the sentence vectors X, shape (d, d)."""
+        """Compute the common components from XᵀX, where the rows of X are sentence vectors."""
         with one_blas_thread():
             values, axes = np.linalg.eigh(products)
         most = USIF_COMPONENTS
@@ -217,6 +217,6 @@ class Components:
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
     def removed_from(self, sentences: F32) -> F32:
-        """Return sentence vectors minus their weighted projections on the components."""
+        """Subtract the weighted projections on the components from sentence vectors."""
         with one_blas_thread():
             return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

@@ -1,4 +1,4 @@
-"""Evaluates sentence vectors on rated sentence pairs, such as the STS tasks of SemEval."""
+"""Evaluate sentence vectors on rated sentence pairs, such as the STS tasks of SemEval."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from .table import SentenceTable
 
 @dataclass(frozen=True)
 class StsSet:
-    """The correlations for one file."""
+    """The correlations on one file of rated sentence pairs."""
 
     name: str
     pearson: float
@@ -125,12 +125,12 @@ def eval_sts(
 
 
 def _line(pair: Any) -> bytes:
-    """Return a score and two sentences as a line of a file."""
+    """Format a score and two sentences as a line of a file."""
     return "\t".join(" ".join(str(one).split()) for one in pair).encode()
 
 
 def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
-    """Return the scores, the sentences of all pairs, and the number of skipped lines."""
+    """Parse lines into scores and the sentences of all pairs; count the skipped lines."""
     scores, sentences, skipped = [], [], 0
     for line in lines:
         score, *texts = line.rstrip(b"\r\n").split(b"\t")

@@ -1,4 +1,4 @@
-"""Encodes sentences as vectors with a table of pooled rows, block by block."""
+"""Encode blocks of sentences as vectors, by a table of pooled rows."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """A tokenizer stored in tokenizer.json, run by Hugging Face's tokenizers library."""
+    """A tokenizer.json file, run by Hugging Face's library tokenizers."""
 
     is_whitespace = False
 
@@ -41,7 +41,7 @@ class LibraryTokenizer:
             self._unknown = self._loaded.token_to_id(model["unk_token"])
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
+        """Split each line into tokens, and join them by spaces, as `Tokenizer.tokenize` does."""
         if isinstance(text, Tokenized):
             return text.text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
@@ -51,7 +51,7 @@ class LibraryTokenizer:
             [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
             for one in found
         )
-        # A token that contains whitespace is not a word.
+        # Tokens that contain whitespace are dropped, since no word contains any.
         encoded = ((token.encode() for token in one) for one in kept)
         rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
         return b"".join(row + b"\n" for row in rows), -1
@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Raise `FormatError` for a file that tokenizers rejects; its panics are not Exceptions."""
+    """Raise `FormatError` if tokenizers fails; a panic of the library is no `Exception`."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -71,7 +71,7 @@ def _refused(path: str) -> Iterator[None]:
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
-    """Return the first words and their rows, followed by word pieces if rows are whitened."""
+    """Return words with their pooled rows; if rows are whitened, append word pieces."""
     words = vectors.words[:limit]
     if pooling.axes is None:
         return words, pooling.rows(vectors.vectors)[:limit], None
@@ -87,7 +87,7 @@ def pooled_rows(
 
 
 class SentenceTable:
-    """Encodes sentences with the pooled rows of their words.
+    """Encodes sentences as means of their words' pooled rows.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ class SentenceTable:
         if manifest.get("pooled"):
             if kind not in ("static", "mean") or options.dim is not None:
                 raise UsageError(
-                    f"--pooling={kind}: the rows of this folder are already pooled; omit --pooling "
+                    f"--pooling={kind}: the vectors in this folder are already pooled; omit "
+                    "--pooling "
                     "and --dim, or give the original word vectors"
                 )
             kind = "mean"
@@ -142,11 +143,11 @@ class SentenceTable:
 
     @property
     def columns(self) -> int:
-        """The length of a sentence vector."""
+        """Number of dimensions of a sentence vector."""
         return int(self.rows.shape[1])
 
     def transform(self, texts: Iterable[Text]) -> Iterator[sparse.csr_matrix]:
-        """Yield the vectors of texts, a few hundred rows at a time."""
+        """Yield the vectors of texts, many rows at a time."""
         yield from map(sparse.csr_matrix, self.encode(blocks_of(texts)))
 
     def vectors_of(self, sentences: Iterable[Sentence], threads: int | None = None) -> F32:
@@ -155,7 +156,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return the IDs of words and pieces, and rows for unseen words computed from subwords."""
+        """Return the IDs of words and word pieces, and rows for words that have only n-grams."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)
@@ -181,7 +182,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return the mean row of the known words in each line."""
+        """Return for each line the mean of its known words' rows."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)
@@ -196,5 +197,5 @@ class SentenceTable:
 
 
 def blocks_of(sentences: Iterable[Sentence | Text]) -> Iterator[Text]:
-    """Yield sentences as lines in blocks; line ends inside a text become spaces."""
+    """Yield blocks of sentences, one per line; line feeds within a sentence become spaces."""
     return map(joined, blocks(as_texts(sentences, "sentence"), _BLOCK_BYTES))

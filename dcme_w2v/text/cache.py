@@ -1,4 +1,4 @@
-"""The cache of token ids, an unnamed temporary file, and how its lines become training text.
+"""The cache of token IDs: an unnamed temporary file that becomes the training text.
 
 The file is unlinked when it is created, so that it disappears however the process ends.
 """
@@ -18,16 +18,16 @@ from dcme_w2v.files.atomic import LIMITED, temporary_folder
 from dcme_w2v.numeric.arrays import I64, U32, Bools
 
 ID_BYTES = 4
-PIECE = 1 << 20  # IDs that are read at once
-LAST = np.uint32(core.LAST)  # bit of an ID: the last word of its line
-NUMBER = np.uint32(core.LAST - 1)  # bits of an ID: the word
+PIECE = 1 << 20  # this many IDs are read at once
+LAST = np.uint32(core.LAST)  # the bit of an ID that marks the last word of a line
+NUMBER = np.uint32(core.LAST - 1)  # the bits of an ID that identify the word
 
 
 REMEDY = "set TMPDIR to another folder"
 
 
 class IdCache:
-    """IDs that are written in blocks, rewritten in place, then memory-mapped for reading.
+    """Token IDs that are written in blocks, rewritten in place, then memory-mapped for reading.
 
     They are in an unnamed file in the system's folder for temporary files.
 
@@ -39,7 +39,7 @@ class IdCache:
 
     def __init__(self, name: str = "the id cache") -> None:
         self._name, self.folder = name, temporary_folder()
-        self.length = 0  # number of IDs
+        self.length = 0  # number of IDs written so far
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -48,7 +48,7 @@ class IdCache:
             ) from error
 
     def write(self, first: int, ids: U32) -> None:
-        """Write ids at position `first`."""
+        """Write IDs to the file, starting at position `first`."""
         self.length = max(self.length, first + len(ids))
         rest = ids.view(np.uint8).data
         try:
@@ -60,7 +60,7 @@ class IdCache:
             raise self._failure("written", error, need) from error
 
     def read(self, first: int, length: int) -> U32:
-        """Read ids at position `first`."""
+        """Read `length` IDs from the file, starting at position `first`."""
         ids = np.empty(length, dtype=np.uint32)
         rest = ids.view(np.uint8).data
         try:
@@ -74,12 +74,12 @@ class IdCache:
         return ids
 
     def pieces(self) -> Iterator[U32]:
-        """Yield all IDs in pieces; IDs that were yielded may then be overwritten."""
+        """Yield all IDs piece by piece; the file may be overwritten up to the last yielded ID."""
         for first in range(0, length := self.length, PIECE):
             yield self.read(first, min(PIECE, length - first))
 
     def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
-        """Truncate the file to `length` ids, close it and return them memory-mapped.
+        """Truncate the file to `length` IDs, close it, and return these IDs memory-mapped.
 
         The disk space is released with the mapping.
         """
@@ -90,7 +90,7 @@ class IdCache:
             if error.errno == errno.ENOMEM:
                 raise OutOfMemoryError(
                     f"{self._name} of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped; raise "
-                    "the address-space limit (ulimit -v); the mapping itself uses no memory"
+                    "the address-space limit (ulimit -v), since the mapping itself uses no memory"
                 ) from error
             raise self._failure("mapped", error) from error
         self.close()
@@ -110,7 +110,7 @@ class IdCache:
 
 @dataclass(frozen=True)
 class HeldOutLines:
-    """Chooses each line independently with a given probability.
+    """Chooses which lines to hold out, each independently with the same probability.
 
     Attributes
     ----------
@@ -123,21 +123,21 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> Bools:
-        """Return whether each of the lines first .. first + count - 1 is held out."""
+        """Return for each of the lines first, ..., first + count - 1 whether it is held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
         return mixed < np.uint64(self.fraction * 2.0**64)
 
 
 class Choice:
-    """Finds the provisional IDs of held-out lines in a stream of blocks."""
+    """Finds the token IDs that belong to held-out lines in a stream of IDs."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
-        self._line = 0  # number of the current line
+        self._line = 0  # index of the current line
 
     def mask(self, ids: U32) -> Bools:
-        """Return which of the next IDs are held out."""
+        """Return for each of the next IDs in the stream whether its line is held out."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
@@ -147,7 +147,7 @@ class Choice:
 
 
 def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
-    """Count the words in held-out lines."""
+    """Count the tokens of each word in held-out lines."""
     counts, choice = np.zeros(words, dtype=np.int64), Choice(lines)
     for ids in cache.pieces():
         counts += np.bincount(ids[choice.mask(ids)] & NUMBER, minlength=words)
@@ -155,7 +155,7 @@ def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
 
 
 def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
-    """Renumber and compact the cache in place; return fields of `EncodedCorpus`."""
+    """Replace the cached IDs by final ones, in place; return fields of `EncodedCorpus`."""
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [np.empty(0, dtype=np.uint32)]
@@ -178,7 +178,7 @@ def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None
 
 
 def splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the splitmix64 hash (Steele, Lea and Flood 2014) of numbers."""
+    """Hash numbers by splitmix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -31,7 +31,7 @@ from .select_vocabulary import Given, InitialWords, ids_of, select_vocabulary
 
 @dataclass
 class CountedCorpus:
-    """The counts from one pass over a corpus.
+    """The vocabulary and token counts from one pass over a corpus.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def count(
 def tally(
     corpus: Corpus, options: VocabularyOptions, known: Words | None = None
 ) -> tuple[core.Table, dict[str, Any]]:
-    """Count all words, or only known words, in a part of a corpus.
+    """Count all words, or only `known` ones, in one part of a corpus.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def encode(
     reporter: Reporter | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> EncodedCorpus:
-    """Count the words of a corpus and encode it as word ids, reading it once.
+    """Count the words of a corpus and encode it as word IDs, while reading it once.
 
     Parameters
     ----------
@@ -225,7 +225,8 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        others = len(words) + 1 - len(kept.ranks)  # dropped words, and one for skipped tokens
+        # IDs of dropped words, and one ID for skipped tokens.
+        others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
         figures = reading.figures(counts, len(split["ids"]), started)
@@ -250,8 +251,8 @@ def _open(
 ) -> Corpus | Sentences:
     if options.sentences == "paragraphs" and (options.text_column or isinstance(corpus, Sentences)):
         raise UsageError(
-            "--sentences=paragraphs: is available for text files only; for columns and lists, use "
-            "--sentences=whole, by which each text is one sentence"
+            "--sentences=paragraphs: is available only for text files; for columns and lists, use "
+            "--sentences=whole, which makes each text one sentence"
         )
     if isinstance(corpus, Sentences):
         corpus.is_whole = options.sentences == "whole"
@@ -292,7 +293,7 @@ def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
     )
 
 
-COUNTING = (VocabularyOptions, ClusterOptions)  # options of `vocab`
+COUNTING = (VocabularyOptions, ClusterOptions)  # the options that `vocab` takes
 
 
 def vocab(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dcme_w2v.declarations import Checked, option, options_in
 from dcme_w2v.options import VocabularyOptions
 
-READING = [  # options for reading text, besides those below
+READING = [  # further options that `phrases` takes, which say how to read text
     one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
 ]
 
@@ -25,13 +25,14 @@ class PhraseOptions(Checked):
     )
     threshold: float | None = option(
         None,
-        "join pairs whose score is above X (default: 100; 0.5 with --scorer=npmi)",
+        "join pairs with a score above X (default: 100, or 0.5 with --scorer=npmi)",
         word2vec="threshold",
         unless=("read_table",),
     )
     scorer: str = option(
         "default",
-        "score of word2phrase (default), or normalized pointwise mutual information (npmi)",
+        "how to score pairs: as word2phrase does, or by normalized pointwise mutual information "
+        "(npmi)",
         choices=("default", "npmi"),
         unless=("read_table",),
     )
@@ -44,14 +45,14 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        'words such as "of" allowed within a phrase: an English list, or a file',
+        'words allowed inside phrases, such as "of": a built-in English list, or a file',
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),
     )
     memory: float = option(
         1.0,
-        "maximum GB of memory for pair counts; beyond it, the text is read again",
+        "memory limit for pair counts in GB; larger counts require several readings",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

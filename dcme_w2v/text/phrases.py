@@ -1,4 +1,4 @@
-"""Phrases: join pairs of words that occur together more often than by chance into one word.
+"""Find phrases: pairs of words that are joined, since they are adjacent unusually often.
 
 The text is read once, as word IDs (`dcme_w2v.text.encode`). Each pass joins pairs in the result of
 the previous passes, piece by piece, so that words and pairs are in memory but the text is not.
@@ -48,7 +48,7 @@ LISTS = {
 
 
 def connector_words(given: str | None) -> tuple[bytes, ...]:
-    """Return the connectors named by a list, or read from a file of words.
+    """Return the connectors of a built-in list, or those in a file.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
             f"{given}: byte {error.start} is not UTF-8; give a file of words"
         ) from None
     if b"\0" in text:
-        raise FormatError(f"{given}: has NUL bytes; give a file of words")
+        raise FormatError(f"{given}: contains NUL bytes; give a text file of words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(f"{given}: has no words; give connectors separated by whitespace")
@@ -93,13 +93,13 @@ class Phrase(NamedTuple):
 
     @property
     def joined(self) -> str:
-        """The word that the phrase becomes."""
+        """The word that replaces the phrase, such as ``new_york``."""
         return "_".join((self.left, *self.between.split(), self.right))
 
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """The phrases found in each pass.
+    """The phrases that each pass found.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class PhraseTable:
     options: PhraseOptions | None = field(default=None, compare=False)
 
     def save(self, path: PathLike) -> None:
-        """Write the table; ``-`` is standard output."""
+        """Write the table to a file; ``-`` is standard output."""
         with atomic_write(path) as file:
             for number, phrases in enumerate(self.passes, 1):
                 for left, right, seen, score, between in phrases:
@@ -131,7 +131,7 @@ class PhraseTable:
 
     @classmethod
     def load(cls, path: PathLike) -> PhraseTable:
-        """Read a table, which may be compressed.
+        """Read a table from a file, which may be compressed.
 
         Raises
         ------
@@ -147,7 +147,9 @@ class PhraseTable:
             try:
                 turn, phrase = _parsed(line)
                 if not len(passes) <= turn <= len(passes) + 1 or turn < 1:
-                    raise ValueError(f"pass {turn} follows pass {len(passes)}")
+                    raise ValueError(
+                        f"pass {turn} follows pass {len(passes)}, so a pass is missing"
+                    )
             except ValueError as error:
                 raise FormatError(
                     f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file that "
@@ -159,24 +161,24 @@ class PhraseTable:
 
 
 def _parsed(line: bytes) -> tuple[int, Phrase]:
-    """Parse a line into its pass and phrase; the ValueError names the fault."""
+    """Parse a line of a phrase table into its pass and phrase, or raise ValueError."""
     turn, left, right, seen, score, *more = line.decode().split("\t")
     if len(more) > 1:
-        raise ValueError("more than six columns")
+        raise ValueError("it has more than six columns")
     between = more[0].encode() if more else b""
     if any(side.split() != [side] for side in (left.encode(), right.encode())):
-        raise ValueError("a side is not one word")
+        raise ValueError("one side of the pair is not a single word")
     if more and (not between or b" ".join(between.split()) != between):
         raise ValueError("the connectors are not words separated by a space")
     if len(between.split()) > RUN:
-        raise ValueError(f"more than {RUN} connectors")
+        raise ValueError(f"it has more than {RUN} connectors")
     return int(turn), Phrase(left, right, int(seen), float(score), between.decode())
 
 
 def count_pairs(
     text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
 ) -> tuple[U32, U32, U32, I64, int]:
-    """Count the pairs within the lines of a text, in a table of bounded size.
+    """Count the word pairs within lines of a text, in a table of bounded size.
 
     When the table is full, half of the pairs, chosen by a bit of their hash, are dropped, to be
     counted when the text is read again. The counts are therefore exact for any size.
@@ -210,13 +212,13 @@ def count_pairs(
             table.count(ids, roles)
         waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
         parts.append(table.counted(least))
-        del table  # free it before the next one is allocated
+        del table  # frees the table before the next one is allocated
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
     return left[order], right[order], runs[order], counts[order], len(parts)
 
 
-PIECE = 1 << 18  # tokens per piece
+PIECE = 1 << 18  # the text is read in pieces of this many tokens
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 
@@ -337,7 +339,7 @@ def _joined(
 
 
 class _Text:
-    """Encoded text, with the pairs joined so far."""
+    """A text as word IDs, and the phrases to join in it."""
 
     def __init__(
         self,
@@ -348,13 +350,13 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None if the text has changed
-        self._passes: list[tuple[Any, ...]] = []  # pairs, joined words, and roles
+        self._counts: I64 | None = counts  # None after `join`, which changes them
+        self._passes: list[tuple[Any, ...]] = []  # for each pass: pairs, joined words, and roles
         self._table = starting_table(words)
-        self.reads = 0  # number of reads in the last pass
+        self.reads = 0  # how often the last pass read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
-        """Yield the IDs of the text with phrases joined."""
+        """Yield the word IDs of the text with phrases joined."""
         pieces = self._stored(stage)
         for *pairs, roles in self._passes:
             pieces = self._joined(pieces, pairs, roles)
@@ -362,7 +364,7 @@ class _Text:
 
     @staticmethod
     def _joined(pieces: Iterator[U32], pairs: Sequence[U32], roles: U8) -> Iterator[U32]:
-        """Yield a text with pairs joined from left to right."""
+        """Yield the word IDs of a text in which pairs are joined from left to right."""
         table = core.Pairs(0)
         table.add(*pairs)
         for piece in pieces:
@@ -387,7 +389,7 @@ class _Text:
         return self._counts
 
     def phrases(self, options: PhraseOptions, connectors: Sequence[bytes]) -> tuple[Phrase, ...]:
-        """Return the phrases of the current text, by descending score."""
+        """Find the phrases in the current text, in descending order of score."""
         counts = self.counts()
         roles = np.where(counts >= options.min_count, core.ROLE_SIDE, 0).astype(np.uint8)
         known = self._numbers(connectors)
@@ -414,11 +416,12 @@ class _Text:
         return Words(*self._table.words(numbers.astype(np.int64)))
 
     def join(self, phrases: Sequence[Phrase]) -> None:
-        """Join these pairs in all later reads."""
+        """Join these phrases whenever the text is read from now on."""
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
-                f"the table has {len(connectors)} connectors; {MAX_CONNECTORS} are supported"
+                f"the table has {len(connectors)} connectors, but at most {MAX_CONNECTORS} are "
+                "supported"
             )
         numbered = {word: number for number, word in enumerate(connectors, 1)}
         runs = [
@@ -441,13 +444,13 @@ class _Text:
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:
-        """Return the IDs of words; new words get new IDs."""
+        """Return the IDs of words, after giving IDs to new words."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
     def write(self, output: PathLike) -> int:
-        """Write the text and return its number of tokens."""
+        """Write the text with phrases joined; return its number of tokens."""
         words = self._words(np.arange(len(self._table)))
         tokens = 0
         with atomic_write(output) as file:
@@ -464,7 +467,7 @@ def score(
     together: I64,
     tokens: int,
 ) -> F64:
-    """Compute the scores of pairs from word and pair counts, shape (n,).
+    """Compute the scores of n pairs from the counts of words and pairs.
 
     A score is equation (6) of Mikolov et al. 2013 (Distributed representations of words and
     phrases) times the number of tokens, as in word2phrase; or the normalized pointwise mutual

@@ -1,4 +1,4 @@
-"""One pass over a corpus: text is read, tokenized, counted, and stored as provisional IDs.
+"""Read a corpus in one pass: tokenize it, count its words, and store provisional word IDs.
 
 The main thread reads and decompresses; workers encode blocks, each by a hash table of its words.
 The main thread merges these tables in the order of the blocks (`DistinctWords`).
@@ -35,15 +35,15 @@ from .cache import ID_BYTES, HeldOutLines, IdCache, held_out_counts
 from .select_vocabulary import Given, InitialWords, starting_table
 from .tokenizer import Tokenizer
 
-# Sentence-final punctuation with closing quotes and brackets, then a space (none in ideographs).
+# Matches sentence-final punctuation, closing quotes and brackets, and a space if required.
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end that no blank line follows
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # matches a line end within a paragraph
 
 
 class Encoded(NamedTuple):
-    """An encoded block: the table of its words, their IDs in this table, and the line ends."""
+    """A block as word IDs, with the table of its words and its number of line ends."""
 
     table: core.Table
     ids: U32 | None
@@ -54,7 +54,7 @@ class Encoded(NamedTuple):
 
 
 class Reading:
-    """One pass over a corpus: workers encode blocks, and their IDs are cached in order."""
+    """Reads a corpus in one pass: threads encode blocks, whose IDs are cached in order."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class Reading:
         errors = ENCODING_ERRORS.index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # warn about text that is not plain
+        self._is_looked_at = is_looked_at  # whether to warn about text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
         self._of_table = functools.partial(DistinctWords, errors)
         self.words = self._of_table(starting_table(given), only_known=not adds)
-        self._buffers: list[U32] = []  # for the IDs of a block
-        self._tables: list[core.Table] = []  # empty, for reuse
+        self._buffers: list[U32] = []  # memory for the IDs of a block, to be reused
+        self._tables: list[core.Table] = []  # empty word tables, to be reused
         self._kept: KeptBlocks | None = None  # blocks of a corpus that can be read only once
-        self.held_out: I64 | None = None  # counts by ID
+        self.held_out: I64 | None = None  # counts of tokens in held-out lines, by word ID
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
@@ -102,7 +102,7 @@ class Reading:
             self._exclude(holdout, self.cache)
 
     def read(self) -> None:
-        """Read all blocks and count their words; at most two per worker are pending."""
+        """Read all blocks and count their words, with at most two pending blocks per thread."""
         self.numbering, self.tokens, self._file, self._lines = core.Renumbering(), 0, 0, 0
         if self.cache:
             self.cache.length = 0
@@ -126,7 +126,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # return the blocks' memory before the next step needs its own
+        core.release_freed()  # gives the blocks' memory back before the next step needs memory
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -134,28 +134,28 @@ class Reading:
             )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
-        """Encode a block with its own word table; runs in a worker."""
+        """Encode a block with its own word table; this runs in a worker thread."""
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         elif self.options.sentences == "paragraphs":
-            # the line end of the block before, whose next line is here
+            # The previous block ended a line, and this block's first line decides about that end.
             before = b"\n" * (block.offset > 0 and not block.within_line)
             text = _WITHIN_PARAGRAPH.sub(b" ", before + bytes(text)) + b"\n" * block.is_last
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        if text is not block.text:  # convert to positions before tokenizing
+        if text is not block.text:  # these refer to tokenized text, so find them in the original
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         return Encoded(table, ids, tokens, newlines, newline_first, bad)
 
     def _buffer(self, size: int) -> U32:
-        """Return memory for `size` IDs, which `_finish` takes back."""
+        """Return memory for `size` IDs, which `_finish` collects for reuse."""
         try:
             kept = self._buffers.pop()
-        except IndexError:  # perhaps because another worker was first
+        except IndexError:  # there is none, or another thread took it first
             kept = np.empty(0, dtype=np.uint32)
         if len(kept) >= size:
             return kept
@@ -187,21 +187,22 @@ class Reading:
         if block.offset == 0 and bytes(block.text[:2]) in marks:
             return f"{where} is UTF-16; convert the file, as by iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
-            return f"{where} is NUL, so the file is binary or UTF-16; give UTF-8 text"
+            return f"{where} is NUL, so the file is probably binary or UTF-16; give UTF-8 text"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens in held-out lines, which `counts` subtracts."""
+        """Count the tokens in held-out lines, for `counts` to subtract."""
         self.held_out = held_out_counts(cache, len(self.words), lines)
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
-                f"no line of {', '.join(self.corpus.paths[:3])} was held out; give a larger share, "
-                "or a file of its own, with --holdout"
+                f"no line of {', '.join(self.corpus.paths[:3])} was held out; give --holdout a "
+                "larger share, "
+                "or a separate file"
             )
 
     def counts(self) -> I64:
-        """Return the counts of `words.table`, without held-out lines."""
+        """Return the word counts of `words.table`, excluding held-out lines."""
         counts = self.words.table.counts()
         if self.held_out is not None:
             length = min(len(counts), len(self.held_out))
@@ -209,16 +210,16 @@ class Reading:
         return counts
 
     def lost(self) -> int:
-        """Return the number of tokens, except held-out ones, whose words were dropped."""
+        """Return how many tokens, excluding held-out ones, are of dropped words."""
         held = 0 if self.held_out is None else int(self.held_out[len(self.words.table) :].sum())
         return self.words.lost - held
 
     def types(self, counts: I64) -> int:
-        """Return the number of distinct words, given the result of the method `counts`."""
+        """Return the number of distinct words, given the result of `self.counts()`."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
-        """Return the fields of `CountedCorpus` without the vocabulary."""
+        """Return all fields of `CountedCorpus` except the vocabulary."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
         return {
             "tokens": self.tokens,
@@ -233,7 +234,7 @@ class Reading:
 
 
 def dropped_line(least: int) -> str:
-    """Return the warning about dropped words."""
+    """Return the warning that words occurring fewer than `least` times were dropped."""
     return (
         f"memory is too small for all distinct words, so words that occur fewer than {least:,} "
         f"times were dropped, as by --min-count {least}; to keep them, count parts of the "
@@ -242,7 +243,7 @@ def dropped_line(least: int) -> str:
 
 
 def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first byte that is NUL or not UTF-8."""
+    """Return the position of the first byte that is NUL or, if refused, not UTF-8."""
     found = [text.find(b"\0")]
     try:
         text.decode()
@@ -251,14 +252,14 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Words are dropped if memory use exceeds the first share of the limit, and the table of counted
-# words alone exceeds the second.
+# Rare words are dropped when memory use exceeds FULL_SHARE of the limit,
+# and the table of counted words alone exceeds HELD_SHARE of it.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
-SELECTION_BYTES = 28  # per distinct word: its count, lost count, ID and position
+SELECTION_BYTES = 28  # bytes per distinct word: for its count, lost count, ID and position
 
 
 class DistinctWords:
-    """The distinct words of all blocks so far.
+    """Collects and counts the distinct words of all blocks.
 
     Parameters
     ----------
@@ -290,17 +291,15 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        self._lost = np.zeros(
-            self.known, dtype=np.int64
-        )  # upper bounds by ID; `below` for later words
+        self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
     def __len__(self) -> int:
-        """Return one more than the highest ID that any word has had."""
+        """Return the highest ID that any word has had, plus one."""
         return max(self._most, len(self.table))
 
     def merge(self, table: core.Table) -> U32:
-        """Add the words of a block; return each word's ID, or `core.NONE` if it is skipped."""
+        """Add a block's words; return each word's ID, or `core.NONE` for a skipped word."""
         self._require(table)
         ids = np.empty(len(table), dtype=np.uint32)
         replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
@@ -310,7 +309,7 @@ class DistinctWords:
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Drop words if memory is too small for a block's words, or raise if that is not enough.
+        """Drop rare words if a block's words do not fit in memory; raise if they still do not.
 
         Never raises for the first block.
         """
@@ -329,12 +328,12 @@ class DistinctWords:
             )
 
     def _highest(self) -> I64:
-        """Return an upper bound of each word's count."""
+        """Return an upper bound on each word's count, including tokens counted before a drop."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 
     def drop(self) -> None:
-        """Drop the rarer half of the words, or, if only known words matter, all others."""
+        """Drop the rarer half of the words; if only known words matter, drop all others."""
         self._most = len(self)
         self._full = count = len(self.table)
         if self._only_known:
@@ -351,7 +350,7 @@ class DistinctWords:
         core.release_freed()
 
     def candidates(self, least: int) -> core.Table:
-        """Return a table, with zero counts, of known words and words that may be frequent enough.
+        """Return known words and words that may occur `least` times, as a table of zero counts.
 
         It has at most half as many words as the table that did not fit into memory.
         """
@@ -371,13 +370,13 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
 
 
 class KeptBlocks:
-    """The blocks of a stream, kept in a temporary file to be read again.
+    """Keeps the blocks of a stream in a temporary file, to read them again.
 
     If the file cannot be written, reading continues without it.
     """
 
     def __init__(self) -> None:
-        # Blocks without their text, and the length of the text.
+        # The blocks without their texts, and the lengths of these texts.
         self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
@@ -425,20 +424,20 @@ class KeptBlocks:
 
 
 SAMPLE_BYTES = 1 << 16
-MIN_LINES = 5  # fewer lines show no structure
-MIN_TOKENS = 200  # fewer tokens do not show raw text
-MIN_STRUCTURED = 0.9  # share of lines that have the structure
-MIN_NUMBERS = 5  # numbers after the word in each line of vectors
-MIN_MARKED = 0.2  # share of lines with tags
-MIN_PUNCTUATED = 0.03  # share of tokens that end with punctuation
-MIN_CAPITALS = 0.005  # share of tokens that also occur without the capital letter
-MIN_CLAUSES = 20  # fewer tokens do not show a script without spaces
-MIN_CHARACTERS = 10  # mean length of such tokens: words have two to five
+MIN_LINES = 5  # fewer lines are not enough to detect a structure
+MIN_TOKENS = 200  # fewer tokens are not enough to detect raw text
+MIN_STRUCTURED = 0.9  # share of lines that must have a structure
+MIN_NUMBERS = 5  # how many numbers must follow the word on each line of vectors
+MIN_MARKED = 0.2  # share of lines that must contain markup tags
+MIN_PUNCTUATED = 0.03  # share of raw text's tokens that end with punctuation
+MIN_CAPITALS = 0.005  # share of raw text's tokens that also occur in lowercase
+MIN_CLAUSES = 20  # fewer tokens are not enough to detect a script without spaces
+MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have two to five letters
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Ranges (start, end) of Thai and Lao, Myanmar, Khmer, kana and ideographs.
+# Starts and ends of the character ranges: Thai and Lao, Myanmar, Khmer, kana, ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -450,18 +449,18 @@ def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
     """
     text, lines = _lines_of(sample)
     found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
-    # NUL bytes and CSV files are reported elsewhere
+    # Other checks report NUL bytes and CSV files.
     if found is not None and b"\0" not in sample and not is_named_csv(name):
         warn(f"{name}: looks like {found}")
 
 
 def refuse_vectors(name: str, sample: bytes) -> None:
-    """Raise `CorpusError` if the corpus starts like a file of vectors: words with numbers."""
-    rows = _lines_of(sample)[1][1:-1]  # the first may be a header, the last may be incomplete
+    """Raise `CorpusError` if the corpus looks like a vector file: words followed by numbers."""
+    rows = _lines_of(sample)[1][1:-1]  # the first line may be a header, the last one incomplete
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
-            f"{name}: has vectors (a word and numbers per line), not text; check the argument order"
+            f"{name}: contains vectors (a word and numbers per line), not text; give a text file"
         )
 
 
@@ -471,7 +470,7 @@ def _lines_of(sample: bytes) -> tuple[str, list[str]]:
 
 
 def _structure(lines: Sequence[str], sample: bytes) -> str | None:
-    """If the lines are not plain text, return what they are and what to do."""
+    """If the lines are not plain text, describe what they are and what to do, else None."""
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
@@ -493,9 +492,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
         except csv.Error:
             continue
         width, count = Counter(map(len, rows)).most_common(1)[0]
-        clauses = sum(
-            any(field[:1] == " " for field in row[1:]) for row in rows
-        )  # commas within sentences
+        clauses = sum(any(field[:1] == " " for field in row[1:]) for row in rows)
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
                 f"CSV: {width} columns separated by {spelled}, which would become words; "
@@ -506,7 +503,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """If the tokens look like raw text, return the evidence and what to do."""
+    """If the tokens look like raw text, describe the evidence and what to do, else None."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

@@ -1,4 +1,4 @@
-"""Select which words of a counted corpus to keep: frequent words and given words."""
+"""Select the vocabulary of a counted corpus: frequent words and given words."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from dcme_w2v.options import VocabularyOptions
 
 @dataclass(frozen=True)
 class InitialWords:
-    """Words that are kept whatever their count in the corpus.
+    """Words to keep in the vocabulary regardless of their counts in the corpus.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ Given = Vocabulary | InitialWords | None
 
 @dataclass(frozen=True)
 class Kept:
-    """The selected words, and how the words of the corpus map to them.
+    """The selected vocabulary, and its ID for each word of the corpus.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Kept:
 
 
 def starting_table(given: Words | InitialWords | None) -> core.Table:
-    """Return a table that contains the given words, with zero counts."""
+    """Return a word table that contains the given words with zero counts."""
     table = core.Table()
     words = given.words if isinstance(given, InitialWords) else given
     if words is not None:
@@ -63,7 +63,7 @@ def starting_table(given: Words | InitialWords | None) -> core.Table:
 
 
 def ids_of(table: core.Table, words: Words) -> U32:
-    """Return the IDs of distinct words in a table, after adding new words to it."""
+    """Return the IDs of words in a table, after adding those that it lacks."""
     numbers = np.zeros(len(words), dtype=np.uint32)
     table.merge(starting_table(words), 0, len(words), 0, numbers)
     return numbers
@@ -77,7 +77,7 @@ def select_vocabulary(
     unk: int | None = None,
     lost: int = 0,
 ) -> Kept | None:
-    """Return the words that are kept; None if there are none.
+    """Select the words to keep; return None if there are none.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        if not (isinstance(given, Vocabulary) and is_kept[unk]):  # otherwise, its count is given
+        # Otherwise, the given vocabulary has its count.
+        if not (isinstance(given, Vocabulary) and is_kept[unk]):
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)
     if not len(chosen):
@@ -118,7 +119,7 @@ def select_vocabulary(
 
 
 def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64, I64]:
-    """Return the IDs of the words that are kept, and the vocabulary's counts by ID."""
+    """Return the IDs of the words to keep, and the counts that order the vocabulary."""
     if given is None:
         return frequent(counts, options), counts
     weights = counts.copy()
@@ -139,7 +140,7 @@ def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64,
 
 
 def frequent(counts: I64, options: VocabularyOptions) -> I64:
-    """Return the IDs of sufficiently frequent words, in descending order; ties keep theirs."""
+    """Return the IDs of words with at least `min_count` tokens, the most frequent first."""
     found = np.flatnonzero(counts >= options.min_count)
     order = np.argsort(-counts[found], kind="stable")
     return np.asarray(found[order][: options.max_vocab])

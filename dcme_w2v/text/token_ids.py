@@ -20,7 +20,7 @@ BATCH_DOCUMENTS = 256
 BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-NEW_WORDS = 1 << 20  # the table is reset above this number of new words
+NEW_WORDS = 1 << 20  # the table is reset when it has more new words than this
 
 
 class AnyTokenizer(Protocol):
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 
 
 class Numbering:
-    """Encodes texts as word IDs; threads take turns.
+    """Encodes texts as word IDs; threads may share the object.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Numbering:
 
     @property
     def known(self) -> int:
-        """Number of words that have an ID."""
+        """Number of words, in and out of the vocabulary, that have an ID."""
         return len(self._table)
 
     def words_of(self, ids: I64) -> Words:
@@ -92,15 +92,15 @@ class Numbering:
         return Words(*self._table.words(ids))
 
     def batches(self, texts: Iterable[Text]) -> Iterator[Batch]:
-        """Encode texts, which are valid UTF-8, in batches of a few hundred."""
+        """Encode texts (valid UTF-8) in batches of a few hundred documents."""
         return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
     def batch(self, texts: list[Text]) -> Batch:
-        """Encode a list of texts; either all of them are `Tokenized`, or none."""
+        """Encode a list of texts; all of them must be `Tokenized`, or none."""
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode texts given as lines, each with its line feed."""
+        """Encode the texts of one byte string, each of which ends with a line feed."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:
@@ -111,7 +111,7 @@ class Numbering:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
             raise CorpusError(f"document {number} of {count} contains a NUL character; remove it")
         marked = ids[:tokens]
-        # The last token of each line is marked, so a line without tokens has no mark.
+        # The last token of each line is marked; only lines without tokens have no mark.
         ends = np.flatnonzero(marked & LAST) + 1
         if len(ends) == lines.count(b"\n"):
             return Batch(np.concatenate([[0], ends]), marked & NUMBER)
@@ -131,7 +131,7 @@ class Spool:
         self._starts: list[I64] = []
 
     def add(self, batch: Batch) -> None:
-        """Store a batch."""
+        """Append a batch to the temporary file."""
         self._cache.write(self._cache.length, batch.ids)
         self._starts.append(batch.starts)
 
@@ -142,5 +142,5 @@ class Spool:
             first += int(starts[-1])
 
     def close(self) -> None:
-        """Release the disk space."""
+        """Close the temporary file, which releases its disk space."""
         self._cache.close()

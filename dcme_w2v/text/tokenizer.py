@@ -1,4 +1,4 @@
-r"""The tokenizer, which splits raw text in the same way in training, later use and exports.
+r"""Tokenize raw text, in the same way during training, in later use and in exports.
 
 Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
 marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation is dropped:
@@ -38,7 +38,7 @@ from .unicode_tables import (
 )
 
 CONTINUES = "##"
-MAX_CHARACTERS = 1000  # longer words are not split
+MAX_CHARACTERS = 1000  # words with more characters are not split
 _DIGITS = "0123456789"
 
 
@@ -55,8 +55,7 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In sorted order, any word with which the current word begins is either the previous word
-        # or a beginning of the previous word.
+        # In sorted order, a prefix of a word is either the previous word or a prefix of that.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))
@@ -70,14 +69,14 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return, for each of the first words, the ID of the longest word it begins with, or -1."""
-        ids = np.array([*self._ids, count])  # the last item serves index -1
+        """Return for each of the first `count` words the ID of its longest proper prefix, or -1."""
+        ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)
 
     def of(self, word: str) -> list[int]:
-        """Split a word into the IDs of its pieces; return no IDs if a part is unknown."""
+        """Split a word into pieces and return their IDs; return [] if a part is unknown."""
         place = self._beginning(word, bisect_right(self._sorted, word) - 1)
         if place < 0 or len(word) > MAX_CHARACTERS:
             return []
@@ -95,7 +94,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return each character of the words, and each digit, as a first and as an inner piece."""
+    """Return all characters of the words, and all digits, as first and as inner pieces."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -103,7 +102,7 @@ def character_pieces(words: Sequence[str]) -> list[str]:
 
 
 TokenizeLike: TypeAlias = str | Mapping[str, Any] | None
-ENTRY = "tokenizer"  # key in manifests and models
+ENTRY = "tokenizer"  # key of the tokenizer's options in manifests and models
 
 
 class Tokenizer:
@@ -129,11 +128,11 @@ class Tokenizer:
 
     @property
     def is_whitespace(self) -> bool:
-        """Whether tokens are separated by whitespace only, and text is unchanged."""
+        """Whether text is unchanged and split only at whitespace."""
         return self.options.tokenize == "whitespace"
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        r"""Return the tokens of UTF-8 text, separated by spaces, line by line.
+        r"""Split each line of UTF-8 text into tokens, and join them by spaces.
 
         Parameters
         ----------
@@ -161,7 +160,7 @@ class Tokenizer:
         return local["complete"].tokenize(text)
 
     def _core(self, end: int) -> CoreTokenizer:
-        """Return the tokenizer of the core for text with characters below `end`."""
+        """Return the C core's tokenizer for text whose characters are below `end`."""
         o = self.options
         form = "" if o.normalize == "none" else o.normalize.upper()
         args = form, not o.keep_case, o.strip_accents, o.digits, o.punctuation, end
@@ -174,7 +173,7 @@ class Tokenizer:
         return [token.decode("utf-8", "surrogatepass") for token in encoded.split()]
 
     def to_json(self, words: Sequence[str]) -> dict[str, Any]:
-        """Return an equivalent tokenizer.json for Hugging Face's tokenizers.
+        """Return the equivalent tokenizer.json for Hugging Face's tokenizers.
 
         Parameters
         ----------
@@ -210,7 +209,7 @@ class Tokenizer:
 
     @classmethod
     def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
-        """Return the whole-word rule that is most similar to another program's tokenizer.json."""
+        """Return the tokenizer that is most similar to another program's tokenizer.json."""
         steps = json.dumps(layout.get("normalizer"))
         lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
         strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
@@ -253,14 +252,14 @@ class Tokenizer:
         }
 
     def entry(self) -> dict[str, Any]:
-        """Return the ``tokenizer`` entry for a manifest or model; empty for whitespace."""
+        """Return the ``tokenizer`` entry for a manifest or model; {} for whitespace."""
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
     def of_entry(
         cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
     ) -> Tokenizer:
-        """Create the tokenizer that a manifest or model records; `place` is for messages.
+        """Create the tokenizer that a manifest or model records; errors name `place`.
 
         Raises
         ------
@@ -270,11 +269,11 @@ class Tokenizer:
         try:
             return cls(TokenizerOptions.from_mapping((record or {}).get(ENTRY) or {}))
         except (UsageError, UnknownOptionError, TypeError, AttributeError) as error:
-            raise FormatError(f"{place}: the tokenizer is not valid: {error}") from None
+            raise FormatError(f"{place}: the recorded tokenizer is not valid: {error}") from None
 
     @classmethod
     def of(cls, tokenize: TokenizeLike) -> Tokenizer | None:
-        """Create a tokenizer from its name or the options of ``words``; return None for None."""
+        """Create a tokenizer from a name, or from options of the ``words`` tokenizer."""
         if tokenize is None:
             return None
         given = {"tokenize": tokenize} if isinstance(tokenize, str) else tokenize

@@ -1,4 +1,4 @@
-"""Unicode tables for the C core's tokenizer, made from the standard library's `unicodedata`.
+"""Make Unicode tables for the C core's tokenizer from Python's module `unicodedata`.
 
 Every character is of one kind: a separator, a part of a token, a token of its own, removed, or a
 joiner. The options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # a flag in addition to the kind
+UNSTABLE = 8  # a flag that is added to the kind of a character
 PAGE = 256
-ASSIGNED_END = 0x40000  # only variation selectors, tags and private use are above
-# Most alphabets, all common punctuation, and the characters that they compose to are below this
-# limit; tables up to it are made in a few milliseconds. The first UTF-8 byte of a later character
-# is `LATER_BYTE` or more.
+ASSIGNED_END = 0x40000  # above are only variation selectors, tags and private-use characters
+# Most alphabets and common punctuation are below ALPHABETS_END; their tables take milliseconds.
+# In UTF-8, later characters begin with LATER_BYTE or a larger byte.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
-JOINERS = range(0x200C, 0x200E)  # occur within words in Persian and in Indic scripts
+# Characters that occur within words in Persian and in Indic scripts.
+JOINERS = range(0x200C, 0x200E)
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
-# Hangul vowels and trailing consonants compose with the preceding character by arithmetic.
+# Hangul vowels and final consonants compose with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
-# Characters that are tokens of their own; an exported tokenizer.json has the same ranges.
+# Each of these characters is a token; an exported tokenizer.json has the same ranges.
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
@@ -61,7 +61,7 @@ def unicode_tables(
     punctuation: str,
     end: int = ASSIGNED_END,
 ) -> UnicodeTables:
-    """Make the tables for one set of options, which takes a few tenths of a second.
+    """Make the tables for these options, in a few tenths of a second.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def unicode_tables(
         The text has only characters below.
     """
     characters = [chr(c) for c in range(end)]
-    sequences: list[int] = [0]  # a sequence is identified by its negated position, which is not 0
+    sequences: list[int] = [0]  # negated positions identify sequences, so position 0 stays unused
     decomposed = _decomposed(characters, form)
     classes = np.array([*map(unicodedata.combining, characters)], dtype=np.int32)
     pairs = _pairs(characters, decomposed) if form else {}
@@ -96,7 +96,7 @@ def unicode_tables(
         decompositions=_paged(_entries(decomposed, sequences)),
         combining=_paged(classes),
         sequences=np.array(sequences, dtype=np.int32),
-        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last item is a sentinel
+        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last pair is a sentinel
         composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
         normalize=bool(form),
         remove_marks=strip_accents and bool(form),
@@ -104,7 +104,7 @@ def unicode_tables(
 
 
 def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> I32:
-    """Return the kind of each character; those that are not among `numbers` are separators."""
+    """Return the kind of each character; characters that are not in `numbers` are separators."""
     categories = np.array([unicodedata.category(chr(c)) for c in numbers.tolist()])
     major = categories.astype("U1")
     kinds = np.zeros(sys.maxunicode + 1, dtype=np.int32)
@@ -121,7 +121,7 @@ def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> 
 
 
 def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str]:
-    """Map each character that changes after normalization to its replacement."""
+    """Map each character to its replacement after normalization, if it has one."""
     mapped = {}
     if lowercase:
         mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}
@@ -132,7 +132,7 @@ def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str
 
 
 def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Return the full decomposition of each character that has one, without Hangul syllables."""
+    """Return the full decomposition of each character that has one, except Hangul syllables."""
     if not form:
         return {}
     decompose: Any = form.replace("C", "D")
@@ -146,7 +146,7 @@ def _decomposed(characters: list[str], form: str) -> dict[int, str]:
 
 
 def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, int]:
-    """Return the character that each pair (first << 32 | second) composes to."""
+    """Map each pair of characters (first << 32 | second) to the character that they compose."""
     pairs = {}
     for c in decomposed:
         parts = unicodedata.decomposition(characters[c]).split()
@@ -157,7 +157,7 @@ def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, in
 
 
 def _normal(text: str, form: Any, removed: set[int]) -> str:
-    """Return a normal form of text, without some characters of its decomposition."""
+    """Return the normal form of a text without the characters in `removed`."""
     if not removed:
         return unicodedata.normalize(form, text)
     parts = unicodedata.normalize(form.replace("C", "D"), text)
@@ -165,7 +165,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return, for each character, 0, its replacement, or a negated position in `sequences`."""
+    """Return for each character 0, its replacement, or the negated position of a sequence."""
     entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:
@@ -177,7 +177,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Split a table into pages, and store equal pages once; missing values at the end are 0."""
+    """Split a table into pages, and store equal pages once; characters beyond it have 0."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
     absent = (sys.maxunicode + 1) // PAGE - len(pages)

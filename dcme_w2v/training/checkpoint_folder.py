@@ -1,4 +1,4 @@
-"""Checkpoints: the complete state of a training run in one file, to resume it exactly.
+"""Checkpoints: files with the complete state of a training run, to resume it exactly.
 
 A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
 run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
@@ -48,12 +48,12 @@ _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
 T = TypeVar("T", bound=Checked)
-GENERATIONS = 2  # number of checkpoints that are kept
+GENERATIONS = 2  # a folder keeps this many checkpoints
 
 
 @dataclass
 class Position:
-    """The position of a run: its epoch, and the training time so far.
+    """How far a run is: its epoch, and its training time so far.
 
     Attributes
     ----------
@@ -68,19 +68,19 @@ class Position:
     epoch_seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Add training time."""
+        """Add training time, in seconds."""
         self.seconds += seconds
         self.epoch_seconds += seconds
 
     def next_epoch(self) -> None:
-        """Advance to the next epoch."""
+        """Advance to the next epoch, and reset the time within the epoch."""
         self.epoch += 1
         self.epoch_seconds = 0.0
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint, read from its file.
+    """A checkpoint that was read from its file.
 
     Raises
     ------
@@ -98,16 +98,16 @@ class Checkpoint:
             model = load_model(path, KIND, VERSION)
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
-                raise FormatError(f"{path}: is corrupt, since its checksum differs;")
+                raise FormatError(f"{path}: is corrupt, because its checksum is wrong;")
         return cls(path, model)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The entries that `record_of` returned."""
+        """The JSON record of the checkpoint, as `record_of` made it."""
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Fill in these options with the checkpoint's values, unless they were given."""
+        """Fill in the options `names` with the checkpoint's values, unless they were given."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
@@ -122,7 +122,7 @@ class Checkpoint:
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option that is not `free` differs from the checkpoint's.
+        """Raise `UsageError` if an option differs from the checkpoint's and is not in `free`.
 
         The message lists every difference, since one option can change the defaults of others.
         """
@@ -153,13 +153,13 @@ class Checkpoint:
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
-        """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
+        """Return a table, memory-mapped; raise `FormatError` for a different shape or type."""
         return self.model.array(name, "float32", *shape)
 
 
 @contextlib.contextmanager
 def advising() -> Iterator[None]:
-    """Add the advice to use the previous checkpoint to a `FormatError`."""
+    """Make a `FormatError` in the block advise resuming from the previous checkpoint."""
     try:
         yield
     except FormatError as error:
@@ -178,7 +178,7 @@ def _checksum(record: Mapping[str, Any], arrays: Mapping[str, Array | ChunkedArr
 
 
 class CheckpointFolder:
-    """The checkpoint folder of a run; only one run at a time can write to it.
+    """The checkpoint folder of a run, which is locked: only one run can write to it.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class CheckpointFolder:
             raise UsageError(f"{self.path}: is in use by another run; name another folder")
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: has checkpoints of an earlier run; resume it with "
+                f"{self.path}: contains checkpoints of an earlier run; resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
         remove_abandoned(self.path, _GENERATION.pattern)
@@ -227,17 +227,17 @@ class CheckpointFolder:
             ) from error
 
     def close(self) -> None:
-        """Unlock the folder."""
+        """Close the lock file, which unlocks the folder."""
         os.close(self._lock)
 
     def generations(self) -> list[Path]:
-        """Return the checkpoint files, oldest first."""
+        """Return the checkpoint files in the folder, oldest first."""
         return generations_in(self.path)
 
     def save(
         self, record: Mapping[str, Any], arrays: Mapping[str, Array], state: Sequence[U8]
     ) -> Path:
-        """Write a new checkpoint, remove the oldest one and return the new file.
+        """Write a new checkpoint, remove the oldest one, and return the path of the new file.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class CheckpointFolder:
             needed = sum(array.nbytes for array in whole.values())
             raise ResourceError(
                 f"{self.path}: the checkpoint cannot be written: "
-                f"{getattr(error.__cause__, 'strerror', error)}; it requires "
+                f"{getattr(error.__cause__, 'strerror', error)}; free some space: it requires "
                 f"{needed / 1e6:,.1f} MB"
             ) from error
         for old in self.generations()[:-GENERATIONS]:
@@ -278,7 +278,7 @@ class CheckpointFolder:
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the checkpoint files in a folder, oldest first; none if it does not exist."""
+    """Return the checkpoint files in a folder, oldest first; [] if there is no folder."""
     if not path.is_dir():
         return []
     found = [one for one in path.iterdir() if _GENERATION.fullmatch(one.name)]
@@ -289,7 +289,7 @@ def generations_in(path: Path) -> list[Path]:
 def record_of(
     kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
 ) -> dict[str, Any]:
-    """Return the record of a checkpoint; `more` has further required entries."""
+    """Return the JSON record of a checkpoint, with the further entries `more`."""
     return {
         "run": kind,
         "options": dict(options),
@@ -303,7 +303,7 @@ def record_of(
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
-    """Return the checkpoint to resume from; None if a new run should start.
+    """Load the checkpoint to resume from; return None if the run starts anew.
 
     Raises
     ------
@@ -320,13 +320,14 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
-        f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit --resume"
+        f"{options.resume}: contains no checkpoint; give --resume a folder with checkpoints, or "
+        "omit it"
     )
 
 
 @contextlib.contextmanager
 def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
-    """Open the checkpoint folder; return None if the options name none."""
+    """Open and lock the checkpoint folder; yield None if the options name none."""
     if options.folder is None:
         yield None
         return

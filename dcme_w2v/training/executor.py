@@ -12,11 +12,11 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-Future = Any  # the present or future value of a task; its memory is freed with the last reference
+Future = Any  # the value of a task, perhaps not computed yet; the last reference frees it
 
 
 class Executor:
-    """Runs each task in this process when it is submitted.
+    """Runs tasks in this process, each as soon as it is submitted.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Executor:
     def submit(
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
-        """Start a task and return the future of its value at once.
+        """Start a task; immediately return the future of its value.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Executor:
         return run_task(function, label, None, *args)
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait until all values are computed.
+        """Wait until all futures have their values.
 
         Raises
         ------
@@ -71,16 +71,16 @@ class Executor:
         """
 
     def result(self, future: Future) -> Any:
-        """Wait for a value and return it."""
+        """Wait for the value of a future and return it."""
         return future
 
     def all(self, futures: Sequence[Future]) -> list[Any]:
-        """Wait for values and return them; fetch none if a task failed."""
+        """Wait for the values of futures and return them; raise if a task failed."""
         self.wait(futures)
         return [self.result(one) for one in futures]
 
     def report(self, documents: int = 0) -> dict[str, int]:
-        """Report the bytes sent, including `documents` bytes of documents; return `figures`."""
+        """Report how many bytes were sent over the network; return the statistics of `figures`."""
         found = self.figures()
         if sent := found["bytes_sent"]:
             part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
@@ -88,12 +88,12 @@ class Executor:
         return found
 
     def figures(self) -> dict[str, int]:
-        """Return the statistics `workers`, `lost_workers` and `bytes_sent` since the start."""
+        """Return the numbers of workers, of lost workers, and of bytes sent since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
 
 
 def on_cluster(name: str) -> Any:
-    """Return a name of `dcme_w2v.cluster`, such as ``"shards:count_on"``, by importing its module.
+    """Import a function or class of `dcme_w2v.cluster` by name, such as ``"shards:count_on"``.
 
     The cluster modules import those for one machine, which therefore import the cluster modules
     only when a cluster is used.
@@ -103,7 +103,7 @@ def on_cluster(name: str) -> Any:
 
 
 def run_task(function: Callable[..., Any], label: str, worker: str | None, *args: Any) -> Any:
-    """Run a task and return its value; error messages name the task and the worker.
+    """Run a task and return its value; errors name the task and the worker.
 
     Raises
     ------
@@ -119,22 +119,24 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
     except DcmeError as error:
         raise type(error)(f"{error.message}{where}") from error
     except MemoryError as error:
-        raise OutOfMemoryError(f"not enough memory{where}; give more --shards") from error
+        raise OutOfMemoryError(
+            f"memory is too small for a task{where}; give more --shards"
+        ) from error
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"
         raise ClusterError(f"{type(error).__name__}: {message}{where}") from error
 
 
 def given_value(value: Any) -> Any:
-    """Return the argument; as a task, this sends a value to a worker."""
+    """Return the argument unchanged; submitting this task sends a value to a worker."""
     return value
 
 
 def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
-    """Return one piece from a task's result, which consists of pieces and statistics."""
+    """Return one piece of a task's result, which is a pair of pieces and statistics."""
     return value[0][number]
 
 
 def figures_of(value: tuple[Any, Any]) -> Any:
-    """Return the statistics of a task's result, which follow its value or pieces."""
+    """Return the statistics in a task's result, which is a pair of value and statistics."""
     return value[1]

@@ -16,16 +16,17 @@ from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, read_text
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # shown in a line or a bar
-# tqdm's formats. The bar fills the rest of the line: a dozen characters at 80 columns.
+FIGURES = ("loss", "lr")  # the measures that a line or a bar shows
+# Formats for tqdm, in which the bar fills the rest of the line (12 characters of 80).
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
-LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines; between progress events in a log
+# Minimum time between lines, and between a log's progress events.
+LINE_SECONDS, EVENT_SECONDS = 10, 1
 
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """The argument of a progress callback.
+    """The state of a stage, as progress callbacks receive it.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class ProgressUpdate:
 
 
 class Reporter:
-    """Reports progress by a bar or lines, a callback and a log; by default, reports nothing.
+    """Reports progress by a bar or lines, a callback and a log, or by default not at all.
 
     Lines also go to Python's logger ``dcme_w2v`` with the level INFO.
 
@@ -86,7 +87,7 @@ class Reporter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream, self._function, self._clock = stream, function, clock
-        # no monitor thread
+        # An interval of 0 keeps tqdm from starting a monitor thread.
         self._tqdm: Any = tqdm and type("Bar", (tqdm,), {"monitor_interval": 0})
         self._bar: Any = None
         self._path, self._append = log, append
@@ -97,7 +98,7 @@ class Reporter:
         self._logged = -math.inf
 
     def stage(self, name: str, total: int | None, unit: str, options: Fields | None = None) -> None:
-        """Start a stage, with its total (None if unknown) and the training options, if any."""
+        """Start a stage of `total` units (None if unknown), such as training with `options`."""
         self._began = self._shown = self._clock()
         self._logged = -math.inf
         self._close_bar()
@@ -111,7 +112,7 @@ class Reporter:
         self._write("start", {"stage": name, "total": total, "unit": unit, **more})
 
     def advance(self, done: int, **fields: float) -> None:
-        """Report how much of the stage is done, with fields such as `loss` and `lr`."""
+        """Report how many units of the stage are done, and fields such as `loss` and `lr`."""
         figures = {name: fields[name] for name in FIGURES if name in fields}
         now = self._clock()
         if self._bar is not None:
@@ -127,24 +128,26 @@ class Reporter:
             self._write("progress", {"stage": self._now.stage, "done": done, **fields})
 
     def epoch(self, record: Fields) -> None:
-        """Report the measures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
+        """Report the measures of an epoch or round, such as its number, `seconds` and `loss`."""
         self._print(epoch_line(record))
         if self._function:
             self._function(dataclasses.replace(self._now, epoch=_all_finite(record)))
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str, **fields: float) -> None:
-        """Report a one-line message; the log also records the fields."""
+        """Report a message of one line; the log also records `fields`."""
         self._print(message)
         self._write("message", {"message": message, **fields})
 
     def close(self, error: str | None = None) -> None:
-        """End the report, with the error that ended the training, if any."""
+        """End the report and close the log; `error` is the message of a failed run."""
         self._close_bar()
-        if error is None or self._log is not None:  # a run without events keeps an existing log
+        # A run that failed before its first event keeps an old log.
+        if error is None or self._log is not None:
             self._write("end", {} if error is None else {"error": error})
         if self._log not in (None, sys.stdout):
-            with self._recording_failure():  # some file systems report errors only here
+            # Some file systems report write errors only when a file is closed.
+            with self._recording_failure():
                 self._log.close()
         if self._failure is not None and error is None:
             raise ResourceError(
@@ -167,7 +170,7 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
-        # If it was never imported, no handler listens.
+        # If nothing has imported logging, no handler would receive the message.
         if (library := sys.modules.get("logging")) is not None:
             library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
@@ -197,7 +200,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def _recording_failure(self) -> Iterator[None]:
-        """Store the first OSError, after which nothing is written to the log."""
+        """Note the first OSError in the block; afterwards nothing is written to the log."""
         try:
             yield
         except BrokenPipeError:
@@ -219,7 +222,7 @@ ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Create the reporter for a Python call from True (a bar), a callback or a reporter.
+    """Create the reporter that the argument `progress` of a Python call describes.
 
     "stderr" reports to stderr in the form that suits it, as the command line does.
     """
@@ -246,7 +249,7 @@ def reporting_to(
     reporter.close()
 
 
-# Held-out scores in the line of an epoch; the first has a standard error.
+# Names of held-out scores in an epoch's line; the first score has a standard error.
 HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",
@@ -299,7 +302,7 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            if not line.endswith("\n") and number > 1:  # left by a run that was killed
+            if not line.endswith("\n") and number > 1:  # a killed run left this line incomplete
                 return
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):

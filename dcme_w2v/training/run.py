@@ -1,4 +1,4 @@
-"""The epoch loop that all training uses: signals, checkpoints, held-out scores, divergence."""
+"""The epoch loop of all training, with signals, checkpoints and held-out scores."""
 
 import contextlib
 import time
@@ -26,7 +26,7 @@ from .trainer import Fingerprint, Progress, Trainer
 
 
 class TrainingRun(ABC):
-    """Base class of what `run_epochs` trains: a trainer with its data and results.
+    """Base class of training runs, which give `run_epochs` a trainer, data and results.
 
     Parameters
     ----------
@@ -59,57 +59,57 @@ class TrainingRun(ABC):
 
     @abstractmethod
     def fingerprint(self) -> Fingerprint:
-        """Return the fingerprint of the data."""
+        """Return hashes that identify the training data."""
 
     def done(self, progress: Progress) -> int:
-        """Return how many units are done."""
+        """Return how many units, such as words, have been processed."""
         return progress.done
 
     def scores(self) -> dict[str, Any]:
-        """Return the held-out scores after an epoch, by name."""
+        """Return the scores of held-out data after an epoch, by name."""
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Receive the measures of an epoch, including `scores`."""
+        """Take note of an epoch's measures, which include the result of `scores`."""
 
     def is_over(self) -> bool:
-        """Return whether training should stop before the last epoch."""
+        """Return whether training should end early, before its last epoch."""
         return False
 
     # ---- checkpoints ----
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the checkpoint's tables by name, as views into which resuming copies them."""
+        """Return the tables for checkpoints, as views that a resumed run fills."""
         return self.trainer.tables
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return further checkpoint arrays by name, which resuming does not read."""
+        """Return further arrays to store in checkpoints, which a resumed run does not read."""
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return further JSON values that a resumed run requires."""
+        """Return further JSON values to store in checkpoints for a resumed run."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore the notes of a checkpoint; may raise any exception if they are corrupt."""
+        """Restore the result of `notes` from a checkpoint; raise any exception if it is corrupt."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of an error message: how to restart from a diverged run's checkpoint."""
+        """Return how to start again from a diverged run's checkpoint, for an error message."""
         return ""
 
     # ---- interruption ----
 
     @abstractmethod
     def current_model(self) -> object:
-        """Return the result so far, for the attribute `partial` of a KeyboardInterrupt."""
+        """Return the model trained so far, for the attribute `partial` of a KeyboardInterrupt."""
 
     @abstractmethod
     def save_partial(self) -> str | None:
-        """Save the result so far beside the output; return a message, or None without a result."""
+        """Save the model trained so far beside the output; return a message, or None."""
 
 
 class Checkpointer:
-    """Writes and restores the checkpoints of a run.
+    """Writes a run's checkpoints, and resumes the run from one.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ class Checkpointer:
         self.folder = folder
         self.latest: Path | None = None
         self._run, self._reporter, self._options = run, reporter, options
-        self._saved_epoch: int | None = None  # epoch of the latest checkpoint
+        self._saved_epoch: int | None = None  # the epoch at which the latest checkpoint was written
         self._fingerprint = run.fingerprint()
         if found is not None:
             self._resume(found)
         self._saved = time.monotonic()
 
     def _resume(self, found: Checkpoint) -> None:
-        """Load a checkpoint into the run; raise if its options or data differ."""
+        """Load a checkpoint into the run; raise if their options or data differ."""
         run, training = self._run, self._run.trainer
         found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
@@ -170,12 +170,12 @@ class Checkpointer:
             )
 
     def is_time(self) -> bool:
-        """Return whether a checkpoint is due by the interval in seconds."""
+        """Return whether the interval in seconds has passed since the last checkpoint."""
         seconds = self._options.every_seconds
         return seconds is not None and time.monotonic() - self._saved >= seconds
 
     def save_if_due(self) -> None:
-        """Write a checkpoint if one is due by the interval in seconds or epochs.
+        """Write a checkpoint if the interval in seconds or epochs has passed.
 
         If this fails, the run continues, and the previous checkpoint is unchanged.
         """
@@ -189,7 +189,7 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}; training continues")
 
     def save(self) -> Path:
-        """Write a checkpoint now and return its file.
+        """Write a checkpoint now and return its path.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Checkpointer:
         return self.latest
 
     def save_end(self) -> None:
-        """Write the final checkpoint before the run's tables are overwritten by its results."""
+        """Write the final checkpoint, before results overwrite the tables of the run."""
         if self._saved_epoch != self._run.position.epoch:
             try:
                 self.save()
@@ -219,13 +219,13 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}")
 
     def where_saved(self) -> str | None:
-        """Return a hint: how to write the results from the checkpoint that `save_end` wrote."""
+        """Return how to write unsaved results from the final checkpoint; None if there is none."""
         if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
-        """Append the location of the last checkpoint to an error's message."""
+        """Return the error with a message that also names the last checkpoint."""
         if self.latest is None:
             said = "no checkpoint was written"
         elif isinstance(error, DivergedError):
@@ -241,7 +241,7 @@ class Checkpointer:
 def interruptible(
     run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
-    """Run a block under `signals`; a KeyboardInterrupt gets the result so far as `partial`.
+    """Run a block under `signals`; a KeyboardInterrupt gets the model so far as `partial`.
 
     Without `signals`, no handler is installed and no signal is recorded.
     """
@@ -254,7 +254,7 @@ def interruptible(
 
 
 def _restored(run: TrainingRun, found: Checkpoint) -> Position:
-    """Load a checkpoint's state into a run with the same options and data."""
+    """Load a checkpoint into a run with the same options and data; return its position."""
     training, record = run.trainer, found.record
     with advising():
         for name, table in run.tables().items():
@@ -272,7 +272,7 @@ def _restored(run: TrainingRun, found: Checkpoint) -> Position:
 
 
 def is_over(run: TrainingRun) -> bool:
-    """Return whether all epochs are trained, or the run should stop after the last one."""
+    """Return whether all epochs are trained, or the run ends early."""
     is_between = run.trainer.unfinished is None
     return run.position.epoch >= run.trainer.epochs or (is_between and run.is_over())
 
@@ -283,7 +283,7 @@ def run_epochs(
     received: ReceivedSignal,
     checkpoints: Checkpointer | None = None,
 ) -> Progress:
-    """Train all epochs from `run.position` on, and return the final progress.
+    """Train the remaining epochs of a run, and return the final progress.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def run_epochs(
 def interrupted(
     run: TrainingRun, received: ReceivedSignal, checkpoints: Checkpointer | None
 ) -> Interrupted:
-    """Save a checkpoint, or else the result so far, after a signal; return the error to raise."""
+    """Save a checkpoint, or else the model so far, after a signal; return the error to raise."""
     assert received.number is not None
     message = f"stopped by {received.name} in {run.step} {run.position.epoch + 1}: "
     try:

@@ -1,4 +1,4 @@
-"""Trainer: the epochs and state of a training run in the C core, for the epoch loop."""
+"""The class `Trainer`, by which the epoch loop controls a training run in the C core."""
 
 import contextlib
 import mmap
@@ -17,8 +17,8 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 8 << 20  # maximum table bytes that one poll checks; they fit in the L3 cache
-POLLS_A_PASS = 4  # polls until small tables are checked: within a second
+CHECKED_AT_ONCE = 8 << 20  # a poll checks at most this many table bytes, which fit in the L3 cache
+POLLS_A_PASS = 4  # small tables are checked in this many polls, within a second
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Number of tokens or instances processed, trained or not."""
+        """Number of tokens or instances that were processed, whether or not they were trained."""
         return self.trained + self.subsampled + self.without_context
 
 
 class Trainer:
-    """Trains tables of parameters, epoch by epoch; a subclass opens the run in the C core.
+    """Trains tables of parameters epoch by epoch; subclasses open the run in the C core.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Trainer:
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
         fitting = max(1, CHECKED_AT_ONCE // row_bytes)
         self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
-        self._checked = 0  # rows that this pass of checks found finite
+        self._checked = 0  # number of rows that the current check has found finite
 
     @property
     def epochs(self) -> int:
@@ -104,7 +104,7 @@ class Trainer:
         return number if number >= 0 else None
 
     def state(self) -> list[U8]:
-        """Return the run's state apart from the tables, as views of its memory."""
+        """Return the state of the run, except its tables, as views of its memory."""
         return [piece for _, piece in self._core.state()]
 
     def record(self) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class Trainer:
         return {"loss": before["loss"], "losses": before["losses"], "state": self._layout()}
 
     def _layout(self) -> list[list[Any]]:
-        """Return the name and size of each piece of the state."""
+        """Return the name and size of each piece that `state` returns."""
         return [[name, piece.nbytes] for name, piece in self._core.state()]
 
     def restore(self, state: U8, record: Mapping[str, Any]) -> None:
-        """Restore the state from one array of all pieces; the caller restores the tables.
+        """Restore the state from its concatenated pieces; the caller restores the tables.
 
         Raises
         ------
@@ -135,13 +135,13 @@ class Trainer:
         self._before = {**self._before, "loss": record["loss"], "losses": record["losses"]}
 
     def check_finite(self) -> None:
-        """Raise `DivergedError` if a table has a NaN or infinite number."""
+        """Raise `DivergedError` if a table contains NaN or infinity."""
         self._check_rows(0, self._rows, self.unfinished or 0)
 
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch, or the rest of it, and return the progress at its end.
+        """Train an epoch, or what remains of a stopped one; return the progress at its end.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Trainer:
 
         def train() -> None:
             try:
-                # A stop may arrive after the end of the previous epoch.
+                # The core may return at once, if a stop arrived after the previous epoch ended.
                 while not self._core.epoch(number) and not stopping.is_set():
                     pass
             except DivergedError as error:
@@ -193,7 +193,7 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Check the next rows for NaN and infinity, because the threads check only some losses."""
+        """Check further rows for NaN and infinity, because threads check only some losses."""
         end = min(self._rows, self._checked + self._checked_at_once)
         self._check_rows(self._checked, end, number)
         self._checked = end % self._rows
@@ -211,12 +211,12 @@ class Trainer:
         )
 
 
-HASHED_AT_ONCE = 8 << 20  # array items that are hashed at a time
+HASHED_AT_ONCE = 8 << 20  # this many array items are hashed at a time
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Identifies the data of a run.
+    """Hashes that identify the data of a run, and a description.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class Fingerprint:
 
 
 def hash_of(arrays: Iterable[Array]) -> str:
-    """Return the SHA-256 of the bytes of arrays, which may be memory-mapped."""
+    """Return the SHA-256 hash of arrays, which may be memory-mapped."""
     import hashlib
 
     found = hashlib.sha256()
@@ -245,11 +245,11 @@ def hash_of(arrays: Iterable[Array]) -> str:
 
 
 CACHE_LINE = 64
-SPARE = CACHE_LINE // 4  # additional float32 items, so that a table can start at a cache line
+SPARE = CACHE_LINE // 4  # further float32 items, so that a table can start at a cache line
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
-    """Return a table of zeros, aligned to cache lines, of shape (rows, stride), stride >= dim.
+    """Return a table of zeros, aligned to cache lines, with shape (rows, stride >= dim).
 
     The stride is that of a table with `as_for` rows (default: `rows`). Rows are accessed
     at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
@@ -263,15 +263,15 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
         try:
             mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"{4 * count} bytes are needed for a table") from error
-        with contextlib.suppress(OSError):  # not supported by this system
+            raise MemoryError(f"a table needs {4 * count} bytes of memory") from error
+        with contextlib.suppress(OSError):  # some systems do not support huge pages
             mapped.madvise(mmap.MADV_HUGEPAGE)
         block = np.frombuffer(mapped, dtype=np.float32)
     return _aligned(block, count - SPARE).reshape(rows, stride)
 
 
 def table_of(rows: F32) -> F32:
-    """Copy rows into a new table; see `new_table`.
+    """Copy rows into a new table, aligned and padded as `new_table` does.
 
     It may reuse freed memory, which is faster than new memory.
     """
@@ -284,13 +284,13 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return `size` numbers of a block, starting at its first cache line."""
+    """Return `size` numbers of a block, from its first cache line on."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 
 
 def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
-    """Convert resolved options to the fields of the C struct; a choice becomes its index."""
+    """Convert resolved options to fields of a C struct; a choice becomes its index."""
     values = {}
     for item in options_in(declared or type(options)):
         if item.presets:
@@ -301,7 +301,7 @@ def core_options(options: Any, declared: type | None = None) -> dict[str, float]
 
 
 def kernels_named(name: str | None = None) -> str:
-    """Return the kernels for an instruction set, by default the fastest one."""
+    """Return the name of the kernels to use, by default the fastest ones; check it."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
     if name not in core.KERNELS:
         raise UsageError(

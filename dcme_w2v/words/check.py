@@ -1,4 +1,4 @@
-"""Finds invalid rows in a file of word vectors, to count them or skip them."""
+"""Find invalid rows in a word-vector file, to count them or skip them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .vectors import Vectors
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of invalid row: how many there are, and where the first one is."""
+    """A kind of invalid row: how many rows are of this kind, and where the first one is."""
 
     kind: str
     count: int
@@ -52,12 +52,12 @@ class Report:
     faults: list[Fault] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report for JSON output."""
+        """Return the report as a dict for JSON output."""
         return {**asdict(self), "ok": not self.faults}
 
 
 def check(path: PathLike) -> Report:
-    r"""Read word vectors and count the invalid rows of each kind; or read a model.
+    r"""Count the invalid rows of each kind in a word-vector file, or test whether a model loads.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _count_faults(report: Report, reader: RowReader) -> None:
 
 
 def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
-    """Return the valid rows of a file, and the number of skipped rows for each kind of fault.
+    """Read the valid rows of a file; also return the number of skipped rows per kind of fault.
 
     Raises
     ------

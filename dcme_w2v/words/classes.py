@@ -1,4 +1,4 @@
-"""Word classes: k-means clusters of word vectors, like those of word2vec.c's -classes."""
+"""Word classes: k-means clusters of word vectors, as word2vec.c's option -classes finds."""
 
 import numpy as np
 
@@ -73,6 +73,6 @@ def classes(
 
 
 def save_classes(path: PathLike, words: Words, classes: I64) -> None:
-    """Atomically write one line "word class" per word, in vocabulary order."""
+    """Write a line "word class" for each word in vocabulary order, atomically."""
     with atomic_write(path) as file:
         file.write(format_counts(words.text, words.offsets, classes).data)

@@ -1,4 +1,4 @@
-"""Finds words whose vectors differ most between two texts.
+"""Find the words whose vectors differ most between two texts.
 
 The vectors of each file are aligned with those of the first by orthogonal Procrustes on frequent
 shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
@@ -25,9 +25,9 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # number of most frequent words used to align the files
-_SIMILAR = 201  # number of words with similar counts that are compared
-_SMALLEST = 1e-6  # smallest difference, since unit vectors are rounded
+_ANCHORS = 5000  # this many most frequent words align the files
+_SIMILAR = 201  # a score is relative to this many words with similar counts
+_SMALLEST = 1e-6  # smaller differences are rounding errors of unit vectors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 
@@ -101,9 +101,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     change, noise = between.mean(axis=0), within.mean(axis=0) if len(within) else None
     score = _among_similar(change if noise is None else change / np.maximum(noise, _SMALLEST))
     least = within.max(axis=0) if len(within) else _SMALLEST
-    has_place = np.all(
-        [rows.any(axis=1) for rows in turned], axis=0
-    )  # words whose rows are not all zeros
+    has_place = np.all([rows.any(axis=1) for rows in turned], axis=0)
     score[(between.min(axis=0) <= least) | ~has_place] = -np.inf
     best = np.argsort(-score, kind="stable")[:topn]
     best = best[score[best] > -np.inf]
@@ -118,7 +116,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
 
 
 def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:
-    """Return the words that all vectors share, most frequent first, and their rows in each."""
+    """Return the words that all vectors share, the most frequent first, and their row indices."""
     first, *others = every
     if len({one.dim for one in every}) > 1:
         dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))
@@ -133,14 +131,14 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
     kept = np.argsort(-counts, kind="stable")[: int((counts >= min_count).sum())]
     if len(kept) <= first.dim:
         raise UsageError(
-            f"{len(kept):,} words occur {min_count} times in both texts, and the vectors have "
-            f"{first.dim} dimensions: too few to compare; lower --min-count, or give more text"
+            f"only {len(kept):,} words occur {min_count} times in both texts, which is too few for "
+            f"{first.dim} dimensions; lower --min-count, or give more text"
         )
     return [words[i] for i in kept], [row[kept] for row in rows]
 
 
 def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
-    """Return the given rows as unit vectors, rotated to align with the first set of vectors."""
+    """Return the rows as unit vectors, rotated to align with those of the first file."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
     with one_blas_thread():
@@ -148,13 +146,13 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
 
 
 def rotation(rows: F32, others: F32) -> F32:
-    """Return the rotation that best maps one set of rows to another (Schönemann 1966)."""
+    """Return the rotation that maps one set of rows best to the other (Schönemann 1966)."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)
 
 
 def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
-    """Return the cosine distance of each row in each pair of files, shape (pairs, n)."""
+    """Return the cosine distance of each word in each pair of files, shape (pairs, words)."""
     found = [
         1 - np.einsum("ij,ij->i", one, other)
         for number, one in enumerate(some)
@@ -164,6 +162,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return log values minus their median over words with similar counts."""
+    """Return the logs of values, minus their median among words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

@@ -24,7 +24,7 @@ from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # number of compared words, and of neighbors for each
+_SAMPLE, _K = 300, 10  # number of words to compare, and number of neighbors per word
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
@@ -45,7 +45,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
     codes = np.empty(matrix.shape, dtype=np.int8)
     scales = np.empty(len(matrix), dtype=np.float32)
     for rows in blocks_of_rows(len(matrix)):
-        # In float64, 127 divided by a denormal number is finite.
+        # 127 divided by a denormal number is finite in float64, but not in float32.
         block = matrix[rows].astype(np.float64)
         largest = np.abs(block).max(axis=1)
         factor = _LARGEST / np.where(largest > 0, largest, 1)
@@ -77,7 +77,8 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     lengths = np.concatenate(
         [inverse_lengths(codes[part].astype(np.float32)) for part in blocks_of_rows(len(codes))]
     )
-    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]  # keeps dot products finite
+    # Unit length keeps dot products finite.
+    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
     less = nearest_rows(codes, lengths, codes[rows] * lengths[rows][:, None], own, k)
     common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
@@ -93,14 +94,14 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # infinite vectors are an error where they are written
+    with np.errstate(over="ignore"):  # writing infinite vectors fails
         return np.asarray(matrix - mean.astype(np.float32))
 
 
 def convert(
     source: str, target: str, options: ConvertOptions, progress: ProgressLike = False
 ) -> Vectors:
-    """Write vectors in another format, with the requested changes, and return what was written.
+    """Convert vectors to another format with the requested changes; return the written vectors.
 
     Messages report rows that were left out and variance that was lost.
 
@@ -137,20 +138,21 @@ def convert(
 
 
 def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str, int]]:
-    """Read vectors; with --invalid, also count the invalid rows that were skipped."""
+    """Read vectors; with --invalid=skip, also count the skipped rows."""
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit), {}
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(
-            f"--invalid: {source} is a {kind}, where rows cannot be skipped; give a file"
+            f"--invalid: {source} is a {kind}, where rows cannot be skipped; give a word-vector "
+            "file"
         )
     vectors, faults = load_without_faults(source)
     return vectors[: options.limit], faults
 
 
 def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
-    """Reduce vectors by PCA, and return them with the share of the variance that remains.
+    """Reduce vectors by PCA; return them and the share of variance that they keep.
 
     Parameters
     ----------
@@ -169,10 +171,10 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
             f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; give fewer"
         )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
-    rows = centered(matrix / scale)  # scaling keeps the products finite
+    rows = centered(matrix / scale)  # dividing by the scale keeps the products finite
     with one_blas_thread():
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    with np.errstate(over="ignore"):  # infinite vectors are an error where they are written
+    with np.errstate(over="ignore"):  # writing infinite vectors fails
         return found * scale, kept

@@ -33,17 +33,16 @@ from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
 from .vectors import Vectors, load_if_path
 
-# Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
-# equation (4): avoids division by zero.
+# Avoids division by zero in equation (4) of Levy and Goldberg 2014 (linguistic regularities).
 EPSILON = 0.001
 
-# Number of best answers that are searched for one that is not in the question.
+# The answer is the best of this many candidates whose word is not in the question.
 CANDIDATES = 5
 
 
 @dataclass(frozen=True)
 class Section:
-    """The numbers of questions in one section: all, covered and correctly answered."""
+    """The number of questions in a section: all, covered ones and correctly answered ones."""
 
     name: str
     questions: int
@@ -52,7 +51,7 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section is syntactic: its name begins with "gram"."""
+        """Whether the section is syntactic, that is, its name begins with "gram"."""
         return self.name.startswith("gram")
 
     @property
@@ -263,7 +262,7 @@ def eval_similarity(
 
 
 def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
-    """Return the cosine of each pair of vectors; raises if all cosines are equal."""
+    """Return the cosine of each pair of vectors; raise if all cosines are equal."""
     left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
@@ -281,7 +280,7 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
 
 
 def covered_questions(words: Words, path: PathLike) -> I64:
-    """Return the rows of the four words in each covered question, shape (q, 4).
+    """Return the row indices of the four words in each covered question, shape (q, 4).
 
     Raises
     ------
@@ -301,7 +300,7 @@ def _numbered_questions(
     known: int,
     limit: int | None = None,
 ) -> tuple[I64, Bools]:
-    """Return the rows of each question (-1: out of vocabulary), and whether all words are known."""
+    """Return the words of each question as row indices (-1 if unknown), and which are covered."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
@@ -316,7 +315,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
-    """Return the first row with each upper-case spelling, and that row for every word."""
+    """Map each upper-case spelling to its first row index; also return that index per word."""
     whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [
@@ -333,7 +332,7 @@ def _lines(path: PathLike) -> Iterator[str]:
 def _read_questions(
     path: PathLike,
 ) -> tuple[list[str], I64, list[list[str]], int]:
-    """Return the section names, the section and words of each question, and the skipped lines."""
+    """Return section names, the section and words of each question, and how many lines failed."""
     names: list[str] = []
     section_of, questions, skipped = [], [], 0
     for line in _lines(path):
@@ -354,7 +353,7 @@ def _read_questions(
 def _read_pairs(
     given: PathLike | Sequence[tuple[str, str, float]],
 ) -> tuple[list[list[str]], list[float], int]:
-    """Return the pairs, their ratings, and the number of lines skipped.
+    """Return the word pairs, their ratings, and the number of skipped lines.
 
     The ratings are in the column in which most lines have their first number after the words. A
     first column of single letters is the relation between the words, as in the annotated files
@@ -378,7 +377,7 @@ def _read_pairs(
 
 
 def _columns(line: str) -> list[str]:
-    """Split a line at tabs, or at spaces if that gives three columns; otherwise return none."""
+    """Split a line at tabs, commas or semicolons, or at spaces if that gives three columns."""
     for delimiter, least in (("\t", 1), (",", 2), (";", 2)):
         if line.count(delimiter) >= least:
             return [column.strip(' "\r\n') for column in line.split(delimiter)]
@@ -394,7 +393,7 @@ def _number(text: str) -> float:
 
 
 def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
-    """Answer questions given as rows a, b, c (q, 3); return the rows of the answers, shape (q,).
+    """Answer questions of row indices a, b, c (q, 3); return the answers' row indices (q,).
 
     The rows of a question are not answers to it. As in gensim, other spellings of its words are
     skipped too, but only `CANDIDATES` answers are considered. -1 means that there is no answer.
@@ -411,7 +410,7 @@ def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
 
 
 def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best rows x of each question, by cos(x, b - a + c)."""
+    """Yield the best answers x to each question by cos(x, b - a + c)."""
     a, b, c = (matrix[rows] * inverse[rows][:, None] for rows in questions.T)
     queries = b + c - a
     queries *= inverse_lengths(queries)[:, None]
@@ -419,7 +418,7 @@ def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
 
 
 def _by_product(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best rows x of each question, by cos(x, b) cos(x, c) / (cos(x, a) + epsilon).
+    """Yield the best answers x to each question by cos(x, b) cos(x, c) / (cos(x, a) + epsilon).
 
     Each cosine is shifted to [0, 1].
     """

@@ -1,4 +1,4 @@
-"""Scores held-out text after each epoch of training.
+"""Score held-out text after each epoch of training.
 
 The names of all figures begin with "heldout_": the log-probabilities of the exact softmax (see
 `dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
@@ -17,13 +17,13 @@ from .language_model import LanguageModel, biases_of
 from .likelihood import figures_of, pieces
 from .trainer import Trainer
 
-# Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
-# this takes a tenth of an epoch over 17 million tokens.
+# After each epoch about this many tokens are scored, in a tenth of the time of an epoch
+# (measured with 100 dimensions, 70,000 words and 17 million tokens).
 SCORED = 4096
 
 
 def evenly_spaced(ids: U32, words: int) -> U32:
-    """Return evenly spaced sentences of a text, with at least this many tokens in total."""
+    """Select evenly spaced sentences from a text, with at least `words` tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
     for number, sentence in enumerate(sentences):
@@ -35,7 +35,7 @@ def evenly_spaced(ids: U32, words: int) -> U32:
 
 
 def _entropy(shares: F64) -> float:
-    """Return the entropy; importing scipy for it would slow down every start."""
+    """Return the entropy in nats; importing scipy for it would slow down every start."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -47,7 +47,7 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """For each context, return max_k { u_k . h + alpha_k . bias + H_k } and the best k.
+    """Return max_k { u_k . h + alpha_k . bias + H_k } and the best k for each context h.
 
     It is at most log sum_j exp(v_j . h + bias_j).
 
@@ -103,7 +103,7 @@ class HeldOut:
         )
 
     def score(self) -> dict[str, float]:
-        """Compute, store and return the scores of the current vectors."""
+        """Score the held-out text with the current vectors; store and return the scores."""
         start = time.monotonic()
         self.figures = self._scores()
         self._seconds += time.monotonic() - start

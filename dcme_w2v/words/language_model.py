@@ -1,4 +1,4 @@
-"""A language model made of word and context vectors, which gives the likelihood of text.
+"""A language model that computes the likelihood of text from word and context vectors.
 
 A model is a file of --output-tables, or `Vectors` with context vectors. The window and the biases
 of its scores follow from the options of its training.
@@ -31,7 +31,7 @@ from .trainer import check_scoring_options, input_of
 from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
-FIGURES = ("log_probability", "log_mean_probability")  # attributes of `Likelihood`
+FIGURES = ("log_probability", "log_mean_probability")  # the reported attributes of `Likelihood`
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LanguageModel:
 
     @classmethod
     def load(cls, model: ModelLike, window: int | None = None) -> LanguageModel:
-        """Read a model.
+        """Read a model from a file of word vectors.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class LanguageModel:
         )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
-        """Return the log-likelihood of the tokens of a corpus given their contexts.
+        """Return the log-likelihood of a corpus, whose tokens are predicted from their contexts.
 
         Sentences are as in training; with --sentences=paragraphs, each item of a list is one
         sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. Keys:
@@ -142,7 +142,7 @@ class LanguageModel:
         return np.asarray(shares / shares.sum())
 
     def analogy_likelihood(self, path: PathLike) -> dict[str, float]:
-        """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
+        """Return the log-likelihood of d given h_b - h_a + h_c for analogy questions a b c d.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
         are the keys of `text_likelihood` with the prefix `analogy_`, and `questions`.
@@ -153,11 +153,11 @@ class LanguageModel:
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def contexts(self, ids: U32) -> tuple[F32, I64]:
-        """Return the context vector of each token in encoded text, with the token itself."""
+        """Return context vectors of tokens in encoded text, and these tokens."""
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:
-        """Return the log-probabilities of encoded tokens, one row for each bias."""
+        """Return the log-probabilities of encoded tokens, with one row per bias."""
         parts = []
         for piece in pieces(ids):
             h, targets = self.contexts(piece)
@@ -188,7 +188,7 @@ def ids_of(
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{name}: no token is among the {len(words):,} words of the vocabulary; give text with"
+            f"{name}: no token is in the vocabulary of {len(words):,} words; give text with"
             " the same language and tokenization"
         ) from None
 
@@ -215,7 +215,7 @@ def eval_likelihood(
     analogies: PathLike | None = None,
     threads: int | None = None,
 ) -> dict[str, float]:
-    """Return the log-likelihood of a text, and of analogy questions, under a model.
+    """Return a model's log-likelihood of a text, of analogy questions, or of both.
 
     Each token is predicted from its context by the exact softmax.
 
@@ -261,13 +261,13 @@ def eval_likelihood(
 
 
 def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
-    """Return `LanguageModel.biases`; a bias from the noise distribution requires counts."""
+    """Return the attribute `LanguageModel.biases`; the log prior requires word counts."""
     prior = options.get("prior") or 0
     if vectors.counts is not None:
         return biases_of(vectors.counts, options)
     if prior:
         raise UsageError(
-            f"{path}: its scores include a prior (--prior={prior:g}), which requires word counts; "
+            f"{path}: the model has a prior (--prior={prior:g}), which requires word counts; "
             "give the --output-tables file"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]

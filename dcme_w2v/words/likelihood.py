@@ -1,4 +1,4 @@
-"""Computes the likelihood of held-out text, with an exact softmax over the vocabulary.
+"""Compute the likelihood of held-out text with the exact softmax over the vocabulary.
 
 A word is predicted from the mean of the word vectors around it, as by CBOW with a fixed window, for
 all kinds of models. Scores are computed by BLAS in blocks of contexts and words.
@@ -13,10 +13,11 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
 
-BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
-PIECE = 1 << 16  # minimum tokens per block of contexts
+# Number of contexts and words per block of scores, which fits in the L2 cache.
+BATCH, WORDS = 256, 2048
+PIECE = 1 << 16  # minimum number of tokens per block of contexts
 
-Neighbors = tuple[F32, F32]  # (words, dim) each
+Neighbors = tuple[F32, F32]  # two arrays of shape (words, dim)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Likelihood:
 
 
 def summary(logs: F64) -> Likelihood:
-    """Summarize log-probabilities of shape (n,)."""
+    """Compute the `Likelihood` statistics of n log-probabilities."""
     if len(logs) == 0:
         return Likelihood(float("nan"), float("nan"), 0, float("nan"))
     top = logs.max()
@@ -51,7 +52,7 @@ def summary(logs: F64) -> Likelihood:
 
 
 def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
-    """Return the `Likelihood` statistics of each row of `log_probabilities`, if there are any."""
+    """Return the statistics `names` of each row of log-probabilities, with prefixed names."""
     found: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         figures = vars(summary(row))
@@ -65,7 +66,7 @@ def contexts(
     window: int,
     neighbors: Neighbors | None = None,
 ) -> tuple[F32, I64]:
-    """Return the context vector h of each token that has a context, and the token itself.
+    """Return the context vector h of each token that has a context, and these tokens.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def log_probabilities(
     biases: Sequence[F32],
     threads: int | None = 1,
 ) -> F64:
-    """Return log-probabilities of the targets, one row for each bias.
+    """Return the log-probabilities of the targets, with one row per bias.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def log_probabilities(
 
 
 def _log_sums(batch: F32, rows: F32, weights: F32) -> F64:
-    """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
+    """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases).
 
     The largest score so far is subtracted from the scores of a block. Sums of earlier blocks are
     scaled when it rises.

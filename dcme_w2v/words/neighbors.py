@@ -20,19 +20,19 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # most frequent words that a spelling is compared with
+_SPELLINGS = 20000  # a spelling is compared with this many most frequent words
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
 class Searched(Protocol):
-    """The protocol of `dcme_w2v.Vectors` that this module relies on."""
+    """The attributes of `dcme_w2v.Vectors` that this module uses."""
 
     words: Words
     vectors: F32
     subwords: Subwords | None
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the vector of a word, or those of several."""
+        """Return the vector of a word, or the vectors of several words."""
 
     def _row(self, word: object) -> int | None: ...
 
@@ -47,7 +47,7 @@ class Neighbor(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query: the sum of positive unit vectors minus the sum of negative ones."""
+    """A query vector: the sum of positive unit vectors minus the sum of negative ones."""
 
     positive: Term | Iterable[Term] | None
     negative: Term | Iterable[Term] | None = None
@@ -69,7 +69,7 @@ def most_similar(
     limit: int | None,
     among: Iterable[str] | None = None,
 ) -> Iterator[list[Neighbor]]:
-    """Yield the words nearest to each query; see `Vectors.most_similar`."""
+    """Yield the words nearest to each query, as `Vectors.most_similar` does."""
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; give topn=len(v) for all words")
     whole_number("topn", topn)
@@ -107,10 +107,10 @@ def _row_or_word(vectors: Searched, word: str) -> int | str:
 
 
 def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
-    """Return a query as a unit vector, with its words as returned by `_row_or_word`."""
+    """Return a query as a unit vector, and its words as `_row_or_word` returns them."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
-        raise UsageError("the query is empty; give words or vectors as positive or negative")
+        raise UsageError("the query is empty; give at least one word or vector")
     total = np.zeros(vectors.vectors.shape[1], dtype=np.float32)
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
@@ -144,7 +144,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Return one word or vector, several of them, or None as a list of terms."""
+    """Convert a word, a vector, several of them, or None to a list of terms."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -154,17 +154,17 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
 
 
 def unit_vector(vectors: Searched, term: Term) -> F32:
-    """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
+    """Scale a vector, or the vector of a word, to unit length; a zero vector stays zero."""
     try:
         row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{term!r}: must be a word or a vector; a weighted sum is a vector: 2 * v[a] + v[b]"
+            f"{term!r}: must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
         ) from None
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
     square = np.einsum("i,i->", row, row)
-    usual = 0 < square < math.inf  # one scalar test is much faster than a test of all numbers
+    usual = 0 < square < math.inf  # one scalar test is much faster than testing all numbers
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 
@@ -176,7 +176,7 @@ def squared_lengths(matrix: F32) -> F32:
 
 
 def inverse_lengths(matrix: F32) -> F32:
-    """Return 1 / length of every row of a matrix (n, d), shape (n,); 0 for a row of zeros.
+    """Return 1 / length of every row of a matrix (n, d), shape (n,), or 0 for a zero row.
 
     Raises
     ------

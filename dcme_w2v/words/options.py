@@ -1,4 +1,4 @@
-"""Option declarations for training, writing and converting word vectors, and the presets.
+"""Declare the options for training, writing and converting word vectors, and the presets.
 
 word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
 (all tokens, a wide window, no subsampling) and good similarities need different settings;
@@ -56,13 +56,14 @@ class TrainOptions(Checked):
     )
     window_mode: str = option(
         "shrink",
-        "window width: random up to --window (shrink), or always --window (fixed)",
+        "window width: random, at most --window (shrink), or always --window (fixed)",
         choices=("shrink", "fixed"),
         advanced=True,
     )
     negative: int | None = option(
         None,
-        "negative samples (ns) or noise samples (nce) per target (default: 5; cbow with ns: 10)",
+        "number of negative or noise samples per target (default: 10 for cbow with ns, "
+        "otherwise 5)",
         minimum=1,
         maximum=1000,
         word2vec="negative",
@@ -71,7 +72,7 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "exponent of counts in the noise distribution (default: 0.75; cbow with ns: 0.5; nce: 1)",
+        "exponent of counts in the noise distribution (default: 0.75, nce 1, cbow with ns 0.5)",
         minimum=-2.0,
         maximum=2.0,
         only=_OF_SAMPLES,
@@ -89,7 +90,7 @@ class TrainOptions(Checked):
     )
     prior: float | None = option(
         None,
-        "add X times log unigram(w) to each score (default: 1 for dcme, 0 for nce)",
+        "add X times the log of the word's frequency to its score (default: dcme 1, nce 0)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -99,24 +100,23 @@ class TrainOptions(Checked):
     )
     clusters: int = option(
         20,
-        "number of dual clusters (dcme)",
+        "number of dual clusters for --objective=dcme",
         minimum=1,
         maximum=4096,
         only={"objective": ("dcme",)},
         advanced=True,
         group="Objective",
     )
-    # These fields are not options: Q and beta in the paper, and the final learning rate.
+    # These fields are not options; top_items and beta are Q and beta in the DCME paper.
     top_items: int = 10
     beta: float = 1.0
-    min_lr: float | None = None  # None: the initial rate / 10,000
+    min_lr: float | None = None  # the final learning rate; None means 1/10,000 of the initial one
     epochs: int = option(
         5, "number of passes over the corpus", minimum=1, maximum=100000, word2vec="iter"
     )
     sample: float | None = option(
         None,
-        "randomly drop words whose share of tokens exceeds X; 0: keep all (default: 0.001; cbow "
-        "with ns: 0.0001, higher for small vocabularies)",
+        "subsample words whose share of tokens exceeds X; 0 keeps all (default: 0.0001 or more)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
@@ -130,16 +130,14 @@ class TrainOptions(Checked):
     )
     rates: str | None = option(
         None,
-        "higher learning rates for rarer words (count), or equal rates (default: count for cbow "
-        "ns and nce)",
+        "train rarer words at higher learning rates, or all equally (default: count for cbow)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
         None,
-        "word-vector gradient: exact, or undivided by the context size as in word2vec.c (default:"
-        " by objective)",
+        "gradient: exact, or word2vec.c's, which is larger (default: depends on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -147,7 +145,7 @@ class TrainOptions(Checked):
     )
     word_order: bool = option(
         False,
-        "add one vector each for the preceding and the following word to the context vector",
+        "add separate vectors of the preceding and following word to the context vector",
         advanced=True,
         only={"model": ("cbow",), **TRAINS_CONTEXT},
         unless=("cluster",),
@@ -167,7 +165,7 @@ class TrainOptions(Checked):
     seed: int = seed_option()
     deterministic: bool = option(
         False,
-        "give bit-identical results for any --threads, by training in one thread",
+        "get the same result for any --threads, because only one thread trains",
         group="Run",
     )
 
@@ -182,13 +180,13 @@ def _check_word(unk: str) -> None:
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked):
-    """Options for the words that get vectors: new ones, old ones, and one for rare words."""
+    """Options that decide which words get vectors."""
 
     group = "Input"
 
     init_vocab: str = option(
         "new",
-        "train words that occur in the text (new), in --init (old) or in either (union)",
+        "train the words of the text (new), of --init (old) or of both together (union)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -247,14 +245,13 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class RoundsOptions(Checked):
-    """How often the shards on a cluster exchange what they have learned."""
+    """The option that says how often shards on a cluster merge their vectors."""
 
     group = "Cluster"
 
     rounds: int | None = option(
         None,
-        "how often the shards' vectors are merged: a multiple or divisor of --epochs (default: 20 "
-        "or more; --epochs for one shard)",
+        "how often to merge the shards, a multiple or divisor of --epochs (default: 20 or more)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -266,14 +263,13 @@ ANALOGY_METHODS = ("3cosadd", "3cosmul")
 
 @dataclass(frozen=True)
 class OutputOptions(Checked):
-    """Which vectors are written, and how."""
+    """Options that say which vectors to write, and in which format."""
 
     group = "Output"
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams and both tables (default: by suffix .bin or "
-        ".safetensors, else text)",
+        "vector format; fasttext also stores n-grams (default: by suffix .bin or .safetensors)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -281,8 +277,7 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "which vectors to write: input, context, their sum, or their sum at unit length (default:"
-        " sum; skipgram: input)",
+        "which vectors to write; unit-sum adds unit vectors (default: sum, for skipgram input)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -297,12 +292,12 @@ class ConvertOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format (default: by suffix .bin or .safetensors, else text)",
+        "vector format (default: by suffix .bin or .safetensors, otherwise text)",
         choices=("text", "binary", "safetensors", "tsv"),
     )
     postprocess: str = option(
         "none",
-        "subtract the mean vector (center), or change nothing (none)",
+        "subtract the mean vector from all vectors (center), or leave them unchanged (none)",
         choices=("none", "center"),
     )
     limit: int | None = option(
@@ -312,7 +307,7 @@ class ConvertOptions(Checked):
     )
     invalid: str = option(
         "error",
-        "report an error for invalid rows, or skip them",
+        "fail at the first invalid row, or skip invalid rows",
         choices=("error", "skip"),
     )
     reduce: int | None = option(
@@ -330,7 +325,7 @@ class ConvertOptions(Checked):
     no_header: bool = option(False, "write text without a header line, like GloVe files")
     quantize: str | None = option(
         None,
-        "number type for --to: 8 bits with one scale per row, or 16 bits (default: float32)",
+        "number type that --to writes: int8 with one scale per row, or float16 (default: float32)",
         choices=("int8", "float16"),
         needs=("to",),
         strict=True,
@@ -374,12 +369,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
     },
 }
-# The likelihood preset uses these where blocks are unsupported, or too slow without word order.
+# The likelihood preset uses these values where blocks are unsupported, or would be too slow.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a preset, except those that conflict with the given options."""
+    """Return the values of a preset without those that conflict with the given options."""
     values = dict(preset)
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
@@ -408,7 +403,7 @@ def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
 
 @dataclass(frozen=True)
 class PresetOptions(Checked):
-    """The choice of a preset, one of `PRESETS`."""
+    """The option that chooses a preset from `PRESETS`."""
 
     group = "Model"
 
@@ -421,15 +416,13 @@ class PresetOptions(Checked):
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# Defaults, and different defaults of objectives and CBOW. See docs/decisions/word-defaults.md.
-#
-# For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
-# with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
-# whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
-# Algorithm 1 (dcme) diverges at rates above a few thousandths; without a prior, it diverges at most
-# rates that are high enough to learn.
-# For the sum of both tables, CBOW with ns uses ten samples from a flatter noise distribution, and
-# drops more of the frequent words, which saves the time that the samples take.
+# General defaults, and those that differ by objective or for CBOW.
+# docs/decisions/word-defaults.md has the measurements.
+# For ns with CBOW, the exact gradient is at least two points worse in analogies at all rates.
+# For nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
+# Algorithm 1 (dcme) diverges at rates above a few thousandths, and at most rates without a prior.
+# CBOW with ns adds both tables: it uses ten samples from a flatter noise distribution.
+# It also drops more of the frequent words, which saves the time that these samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
     "sample": 1e-3,
@@ -447,24 +440,22 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# For CBOW with ns and a large vocabulary. In a small vocabulary each word has a larger share, and
-# nearly all tokens would be dropped; the threshold is then ten times the mean share of a word.
+# Subsampling thresholds for CBOW with ns: at least MIN_SAMPLE, and MEAN_SHARES times a word's
+# mean share, because in a small vocabulary nearly all tokens would be dropped.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# CBOW with ns: the learning rate of the median token is RATE_OF_EPOCH divided by the square root of
-# the number of epochs; if rates are equal, all words have EQUAL_RATE
-# (docs/decisions/learning-rates.md). Below MANY_WORDS words, the rate falls with the square root of
-# their number, since each step moves a large part of all rows.
+# For CBOW with ns, the median token's learning rate is RATE_OF_EPOCH / sqrt(number of epochs).
+# With equal rates, all words have EQUAL_RATE (docs/decisions/learning-rates.md).
+# Below MANY_WORDS words, rates fall with the square root of the number of words.
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# Where all rows of a context take the whole step, both tables diverge unless the product of the
-# rate, the context size and the square root of a target's number of rows is at most LOAD. If few
-# frequent words are dropped, they raise the median count, and with it the rates of all other words,
-# so the rate is then at most FREQUENT_RATE (docs/decisions/learning-rates.md).
+# With word2vec's gradient, both tables diverge unless this product is at most LOAD:
+# learning rate * context size * sqrt(1 + number of negative samples).
+# If few words are subsampled, they raise the median count, so FREQUENT_RATE limits the rates.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
-# Vectors of adjacent words move by four times the learning rate; at the usual rates they diverge.
+# Word-order vectors move by four times the learning rate, and diverge at the usual rates.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 
@@ -501,7 +492,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
 
 
 def _keeps_frequent(options: TrainOptions, default: float) -> bool:
-    """Return whether subsampling drops fewer words than the default does (0 drops none)."""
+    """Return whether subsampling drops far fewer tokens than by default."""
     sample = default if options.sample is None else options.sample
     return sample == 0 or sample > FREQUENT * default
 
@@ -510,7 +501,8 @@ def _rate_of_load(options: TrainOptions, default: int) -> float:
     """Return the highest stable learning rate for this window and number of samples."""
     negative = default if options.negative is None else options.negative
     is_fixed = options.window_mode == "fixed"
-    context = 2 * options.window if is_fixed else options.window + 1  # mean number of context words
+    # The mean number of context words.
+    context = 2 * options.window if is_fixed else options.window + 1
     return round(LOAD / (context * (1 + negative) ** 0.5), 4)
 
 
@@ -521,14 +513,12 @@ def vectors_of(options: TrainOptions) -> str:
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
-    has_both &= (
-        vars(options).get("format") != "fasttext"
-    )  # its two tables must be stored separately
+    has_both &= vars(options).get("format") != "fasttext"
     return "sum" if options.model == "cbow" and has_both else "input"
 
 
 def has_context(options: TrainOptions) -> bool:
-    """Return whether the output table has a vector for each word.
+    """Return whether the objective has a context vector for each word.
 
     The output table of hierarchical softmax has vectors for the inner nodes of the tree instead.
     """

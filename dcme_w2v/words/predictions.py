@@ -1,4 +1,4 @@
-"""Predicts the missing word in a line, with a saved model.
+"""Predict the missing word in a line with a saved model.
 
 A word is predicted from the words on both sides of it in its line, as in training, by the exact
 softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
@@ -79,7 +79,7 @@ def predict_word(
         warn(f"{message}; skipped")
     gap = known.index(GAP)
     ids = np.array([words.find(word) or 0 for word in known], dtype=np.uint32)
-    ids[gap] = 0  # no context contains its own token
+    ids[gap] = 0  # any ID will do, because no context contains its own token
     ids[-1] |= LAST
     shares = loaded.distribution(ids, gap)
     best = np.argsort(-shares, kind="stable")[:topn]

@@ -1,4 +1,4 @@
-"""Initializes the tables of a training run with vectors of an earlier run."""
+"""Initialize the tables of a training run with the vectors of an earlier run."""
 
 import re
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Trained(Protocol):
 
     @property
     def input(self) -> F32:
-        """The word vectors."""
+        """The word vectors, shape (words, dim)."""
 
     @property
     def output(self) -> F32:
-        """The context vectors."""
+        """The context vectors, shape (words, dim)."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Initial:
 
     @property
     def hash(self) -> str:
-        """A short hash of the vectors, with which a resumed run recognizes them."""
+        """A short hash of the vectors, which tells a resumed run whether they are the same."""
         vectors = self.vectors
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
     def words(self, init_vocab: str) -> InitialWords | None:
-        """Return the words that get vectors; see `NewWordsOptions`.
+        """Return the words that must get vectors, or None to count words instead.
 
         Raises
         ------
@@ -73,9 +73,7 @@ class Initial:
         if init_vocab == "new":
             return None
         words, counts = self.vectors.words, self.vectors.counts
-        if (
-            end := words.find("</s>")
-        ) is not None:  # word2vec.c adds this token; it is not a word of the text
+        if (end := words.find("</s>")) is not None:
             rest = np.delete(np.arange(len(words)), end)
             words = Words.from_words(words[int(row)] for row in rest)
             counts = None if counts is None else counts[rest]
@@ -85,13 +83,13 @@ class Initial:
 
 
 def load_initial(given: str | Vectors) -> Initial:
-    """Load the vectors of --init."""
+    """Load the vectors that --init names."""
     name, vectors = "--init" if isinstance(given, Vectors) else given, load_if_path(given)
     return Initial(vectors, name, (vectors.manifest or {}).get("options", {}))
 
 
 def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
-    """Copy the given vectors into the tables, for the words that they have.
+    """Copy the initial vectors into the tables, for words that are in both.
 
     Parameters
     ----------
@@ -124,7 +122,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn about new words if the given context vectors are all 0."""
+    """Warn that new words will learn slowly, because the file has no context vectors."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return
@@ -133,13 +131,13 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     both = re.search(r"--output-tables[ =](\S+)", line)
     file = f"--init={both[1]}" if both else "the file of train --output-tables"
     warn(
-        f"{name}: has no context vectors, so that {new:,} new words learn slowly; give {file}, "
+        f"{name}: has no context vectors, so {new:,} new words learn slowly; give {file}, "
         "which has both tables"
     )
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the n-gram vectors; return the words' own rows, which are not means over n-grams."""
+    """Copy the n-gram vectors; return the words' own vectors, which are not n-gram means."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)

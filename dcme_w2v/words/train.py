@@ -91,14 +91,14 @@ from dcme_w2v.errors import UnknownOptionError
 from dcme_w2v.formats.corpus import CorpusLike, paths_or_sentences
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 
-# Options that checkpoints and manifests record; a resumed run may not change them.
+# Options that checkpoints and manifests record, and that a resumed run may not change.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
-PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
-WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
-SAVED_BYTES = 22  # maximum bytes of a word's count in a file
-TREE_BYTES_A_WORD = 120  # paths of about 20 steps, and the memory for building them
+PROCESS_BYTES = 24 << 20  # memory of Python, NumPy and this package
+WORD_BYTES = 28  # memory per word: count, offset, keep probability, noise distribution
+SAVED_BYTES = 22  # maximum length of a word's count in a text file
+TREE_BYTES_A_WORD = 120  # memory per word: a tree path of about 20 steps, and building it
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def train(
         A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
         which are split at whitespace. Files may be compressed. A list or tuple of strings is read
         as paths if all of them exist, or if each has a slash or a suffix and no whitespace;
-        otherwise as lines. Lines without whitespace, as of Japanese, are an error: give lists of
+        otherwise as lines. Lines without whitespace (as in Japanese) are an error: give lists of
         tokens. The corpus is read once; an iterable is not kept in memory.
     progress : bool or callable
         True draws progress bars with tqdm, in a notebook too. A function is called with a
@@ -279,7 +279,8 @@ train.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
     parameters=[_CORPUS.replace(default=inspect.Parameter.empty), _PROGRESS, *_OPTIONS],
     return_annotation=Vectors,
 )
-_SHOWN = [item for item in FIELDS.values() if not item.advanced]  # by train --help
+# The options that train --help shows.
+_SHOWN = [item for item in FIELDS.values() if not item.advanced]
 train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
     "\n\nOther Parameters\n----------------\n" + described(_SHOWN), "    "
 )
@@ -289,7 +290,7 @@ train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
 
 
 class Machine:
-    """The place where word vectors are trained: this machine, or a cluster (in a subclass)."""
+    """Trains word vectors on this machine; a subclass trains them on a cluster."""
 
     kind = "words"
 
@@ -306,25 +307,23 @@ class Machine:
         )
 
     def resolved(self, job: TrainJob, words: int) -> TrainJob:
-        """Return the options with all defaults."""
+        """Return the options with all defaults filled in."""
         return resolved(job, words)
 
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return the required and available resources of a run, in tokens and bytes."""
+        """Return the size of a run: threads, words, tokens, and bytes of memory and disk."""
         words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
         state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
         if job.objective == "dcme":
             state = 5 * job.clusters * words
         buckets, lists = 0, 0
-        if ngrams is not None:  # also the word vectors, which are means over n-grams
+        if ngrams is not None:  # n-gram means need a separate matrix of word vectors
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        rows += words * (
-            job.output_tables is not None
-        )  # the sums are written in addition to both tables
+        rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
         return {
@@ -341,7 +340,7 @@ class Machine:
     def run(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> WordsRun:
-        """Create the trainer, which `run_epochs` then trains."""
+        """Create the training run for `run_epochs`."""
         words = corpus.vocabulary
         training = Trainer(corpus.ids, words.counts, job, ngrams=ngrams)
         if job.holdout is None:
@@ -364,7 +363,7 @@ def train_job(
     dry_run: bool = False,
     machine: Machine | None = None,
 ) -> Any:
-    """Train word vectors and write them.
+    """Train word vectors as a job describes, and write them.
 
     Parameters
     ----------
@@ -403,7 +402,7 @@ def train_job(
     initial = None if job.init is None else load_initial(job.init)
     start_hash = None if initial is None else initial.hash
     if found is not None and job.init_vocab == "new":
-        initial = None  # after a resume, not even its words are needed
+        initial = None  # a resumed run has its tables from the checkpoint
     with (
         contextlib.nullcontext() if dry_run else open_folder(job) as folder,
         _encoded(job, reporter, initial, machine) as corpus,
@@ -423,7 +422,8 @@ def train_job(
         reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
         if job.word_order and job.output_tables is None and job.format != "safetensors":
             reporter.message(
-                "--word-order: this output has no word-order vectors; name a .safetensors file to"
+                "--word-order: the output format omits word-order vectors; name a .safetensors "
+                "file to"
                 " score text later"
             )
         run = machine.run(job, corpus, ngrams, reporter)
@@ -449,7 +449,7 @@ def train_job(
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
-    """Check the files, and take unset options from the checkpoint if there is one."""
+    """Check the paths; take options that are not set from the checkpoint, if there is one."""
     guard((READS, "CORPUS", job.corpus), *paths_in(job))
     if job.output_tables is not None:
         check_target(job.output_tables, "safetensors")
@@ -457,9 +457,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
         check_file(job.file, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:
-        found.check_options(
-            values_of(job, VocabularyOptions)
-        )  # the other checks follow when the text has been read
+        found.check_options(values_of(job, VocabularyOptions))
         job = found.with_run_values(job, "threads", "sample", "lr")
     return job, found
 
@@ -467,7 +465,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
 def _encoded(
     job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
 ) -> EncodedCorpus:
-    """Read the corpus and report its size."""
+    """Read and encode the corpus, and report its size."""
     known: Given = None if initial is None else initial.words(job.init_vocab)
     if job.read_vocab is not None:
         given = job.read_vocab
@@ -479,9 +477,11 @@ def _encoded(
         line += f", {count:,} tokens that are not UTF-8 {name}" * (count > 0)
     reporter.message(line)
     if job.unk is not None and job.unk in corpus.vocabulary:
-        reporter.message(f"{corpus.unk_tokens:,} tokens of other words are trained as {job.unk}")
+        reporter.message(f"{corpus.unk_tokens:,} out-of-vocabulary tokens are trained as {job.unk}")
     elif job.unk is not None:
-        reporter.message(f"warning: no vector for {job.unk}: all words are in the vocabulary")
+        reporter.message(
+            f"warning: {job.unk} has no vector, because all words are in the vocabulary"
+        )
     return corpus
 
 
@@ -489,7 +489,7 @@ def _encoded(
 
 
 class WordsRun(TrainingRun):
-    """A word-vector training run, as the run engine requires it."""
+    """A word-vector training run for `dcme_w2v.training.run`."""
 
     kind, unit = "words", "words"
 
@@ -502,28 +502,28 @@ class WordsRun(TrainingRun):
         self._job, self._corpus, self._held_out = job, corpus, held_out
 
     def fingerprint(self) -> Fingerprint:
-        """Return hashes of the ids and of the words."""
+        """Return hashes of the token IDs and of the vocabulary."""
         corpus = self._corpus
         files = [str(file["path"]) for file in corpus.files]
         return fingerprint_of(hash_of([corpus.ids]), corpus.vocabulary, corpus.tokens, files)
 
     def done(self, progress: Progress) -> int:
-        """Return the progress in tokens of the corpus."""
-        # Out-of-vocabulary tokens are not in the cache, so they are counted in proportion.
+        """Return how many corpus tokens have been processed."""
+        # The cache has no out-of-vocabulary tokens, so they are added in proportion.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:
-        """Return the scores of the held-out text."""
+        """Score the held-out text; return {} if there is none."""
         return self._held_out.score() if self._held_out else {}
 
     def final_figures(self) -> dict[str, Any]:
-        """Return additional statistics for the manifest."""
+        """Return the final scores of the held-out text for the manifest."""
         return self._held_out.figures or self._held_out.score() if self._held_out else {}
 
     def manifest(
         self, last: Progress, train_seconds: float, total_seconds: float
     ) -> dict[str, Any]:
-        """Return the manifest; raise an error if no token was trained on."""
+        """Return the manifest; raise an error if training used no token."""
         if not last.trained:
             why = {
                 "were dropped by subsampling (raise --sample, or give --sample=0)": last.subsampled,
@@ -559,11 +559,11 @@ class WordsRun(TrainingRun):
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return a hint that the vectors can initialize another run."""
+        """Return the end of a message: --init can read the checkpoint."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
-        """Return the vectors trained so far."""
+        """Return the word vectors trained so far."""
         return result_of(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
@@ -574,7 +574,7 @@ class WordsRun(TrainingRun):
 
 
 def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any]) -> Fingerprint:
-    """Return hashes that identify a text, and its description."""
+    """Return the hashes that identify a text, and its description for messages."""
     vocabulary = hash_of((words.text, words.offsets, words.counts))
     described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(map(str, files[:3]))}"
     return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
@@ -584,7 +584,7 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 
 
 def tables_of(job: TrainJob, training: Trained, words: Vocabulary) -> Vectors:
-    """Return both tables unchanged, so that another run can start from them."""
+    """Return the input and context vectors unchanged, so that another run can start from them."""
     return _vectors(training, words, training.input, _made(job, output_vectors="input"), True)
 
 
@@ -608,7 +608,7 @@ def result_of(
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
-    """Return the manifest entries that affect what the vectors mean."""
+    """Return the manifest entries that say what the vectors mean: options and tokenizer."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
 
 
@@ -631,7 +631,7 @@ def save_results(
     suffix: str = "",
     alternative: Callable[[], str | None] = lambda: None,
 ) -> tuple[Vectors, list[str]]:
-    """Write the results; return the vectors and the paths.
+    """Write the results of a run; return the vectors and the written paths.
 
     A suffix marks the vectors of an unfinished run; neither streams nor the file of both tables are
     then written. `dcme_w2v.files.space` handles files that cannot be written.

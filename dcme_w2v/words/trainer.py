@@ -20,7 +20,7 @@ from .options import TrainOptions
 
 
 def settings_of(options: TrainOptions) -> dict[str, float]:
-    """Convert resolved options to the fields of the C struct."""
+    """Convert resolved options to the fields of `dcme_train_options`."""
     inner = {name: getattr(options, name) for name in ("top_items", "beta", "min_lr")}
     return core_options(options, TrainOptions) | inner
 
@@ -94,10 +94,10 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        drop_pages(ids)  # the core has read all of them; the tables use no memory yet
+        drop_pages(ids)  # the core has read all IDs, and the tables use no memory yet
         if start is None:
             core.initialize(input_table, options.dim, options.seed)
-        tables = {"vectors": self.input}  # in the order of the core's rows
+        tables = {"vectors": self.input}  # in the order in which the core numbers their rows
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
         tables["context"] = self.output
@@ -108,11 +108,11 @@ class Trainer(engine.Trainer):
 
     @property
     def clusters(self) -> int:
-        """Number of dual clusters of the objective; 0 if it has none."""
+        """Number of dual clusters; 0 if the objective has none."""
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Return a copy of a cluster's center, a distribution over words; between epochs only."""
+        """Copy a dual cluster's center, a distribution over words; not allowed during an epoch."""
         alpha = np.empty(len(self.input), dtype=np.float32)
         self._core.center(k, alpha)
         return alpha
@@ -126,7 +126,7 @@ _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
 
 
 def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
-    """Overwrite the input table with the word vectors of this kind, and return it.
+    """Return the word vectors of this kind, which may overwrite the input table.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
 
 
 def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
-    """Return the input vectors of a file whose word vectors are of `kind`.
+    """Recover the input vectors from word vectors of another kind.
 
     Raises
     ------
@@ -169,10 +169,10 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
-    """Raise an error if training options that affect scores are not valid."""
+    """Raise an error if the training options that affect scores are invalid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:
         raise FormatError(
-            f"{path}: the training options in it are not valid: {error.message}"
+            f"{path}: the recorded training options are not valid: {error.message}"
         ) from None

@@ -1,4 +1,4 @@
-"""The class `Vectors`: words and their vectors, in memory or mapped from a file."""
+"""The class `Vectors`: words and their vectors, in memory or memory-mapped from a file."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Words examined; minimum number and share of prepared words.
+# How many words to examine; the minimum number and share of tokenized ones among them.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches tokens such as </s> and <unk>
-_SHIFT, _RAREST = 2.7, 5  # parameters of the estimated counts
+_SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
-    """Explains attribute names of other libraries in error messages."""
+    """Explains in error messages what replaces the attributes of other libraries."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -194,13 +194,13 @@ class Vectors(WordTables, metaclass=_Habits):
             own = {"pooled": True, "unit": folder.is_unit}
             return cls(folder.words, folder.matrix, manifest={**made, **own})
         if Path(path).is_dir():
-            raise FormatError(f"{path}: is a folder without static embeddings; give a file")
+            raise FormatError(f"{path}: is a folder without static embeddings; give a vector file")
         check_format(format, READ)
         return load_vectors(path, format or kind_of_file(path), limit, mmap, cls)
 
     @checks_names
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
-        """Write words and vectors.
+        """Write words and vectors to a file.
 
         The write is atomic. A .safetensors file has counts, context vectors and the manifest, too.
         The manifest of other files goes to ``PATH.json``.
@@ -228,7 +228,7 @@ class Vectors(WordTables, metaclass=_Habits):
         save_vectors(path, self, format, header)
 
     def to_gensim(self) -> Any:
-        """Return a copy as gensim's KeyedVectors, with counts if they are known.
+        """Copy the vectors to gensim's KeyedVectors, with counts if they are known.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class Vectors(WordTables, metaclass=_Habits):
     def __getitem__(self, key: str | Iterable[str]) -> F32: ...
 
     def __getitem__(self, key: str | Iterable[str] | slice) -> F32 | Vectors:
-        """Return the vector of a word, the vectors of several, or a slice of rows as `Vectors`.
+        """Return the vector of a word, a matrix for a list of words, or a slice as `Vectors`.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Vectors(WordTables, metaclass=_Habits):
             return self._slice(key)
         if not isinstance(key, Iterable):
             raise TypeError(
-                f"{key!r}: give a word, a list of words or a slice; rows by number are in .vectors"
+                f"{key!r}: give a word, a list of words or a slice; .vectors has rows by number"
             )
         if self.subwords is not None:
             rows = [self._vector(word) for word in key]
@@ -318,11 +318,11 @@ class Vectors(WordTables, metaclass=_Habits):
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer of the text that the vectors were trained on."""
+        """The tokenizer that was used for the training text."""
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return the row of a word; a word without a row is tokenized first: King becomes king."""
+        """Return the row index of a word, tokenizing it if it is unknown (King becomes king)."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)
@@ -330,7 +330,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return number
 
     def index(self, word: str) -> int:
-        """Return the row of a word.
+        """Return the row index of a word.
 
         Raises
         ------
@@ -345,7 +345,7 @@ class Vectors(WordTables, metaclass=_Habits):
     def _unknown(self, word: object) -> str:
         message = f"{word!r} is not among the {len(self):,} words"
         if not isinstance(word, str):
-            return f"{message}; words are str, and rows by number are in .vectors"
+            return f"{message}; words are str, and .vectors has rows by number"
         near = neighbors.nearest_spelling(self.words, word)
         return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
 
@@ -477,11 +477,11 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.doesnt_match(self, words)
 
     def _inverse(self, limit: int | None = None) -> F32:
-        """Return 1 / length of the first `limit` vectors (0 for a vector of zeros), shape (n,)."""
+        """Return 1 / length of the first `limit` vectors, shape (n,); 0 for a zero vector."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # assign only when complete, as other threads may read it
+            if limit is None:  # assigned when complete, because other threads may read it
                 self._inverse_lengths = known
         return known[:limit]
 
@@ -502,15 +502,15 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
             row = int(np.argmin(np.isfinite(array).all(axis=1)))
             of = repr(loaded.words[row]) if len(array) == len(loaded) else f"n-gram {row + 1}"
             raise FormatError(
-                f"{'the vectors' if loaded is vectors else vectors}: {of} has numbers that are "
+                f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # remember this, because checking all numbers takes time
+    loaded._is_finite = True  # remembered, because checking all numbers takes time
     return loaded
 
 
 def how_made(vectors: Vectors) -> str:
-    """Describe how vectors were trained; empty if that is not known."""
+    """Describe how vectors were trained, in a few words; "" if that is unknown."""
     known = vectors.manifest or {}
     options, tokens = known.get("options", {}), known.get("tokens", {})
     if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
@@ -529,7 +529,7 @@ def counts_by_order(words: int) -> F64:
 
 
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
-    """Return vectors, loading them from a path if necessary, and the tokenization rule for text.
+    """Return vectors, loaded from a path if necessary, with the tokenizer for new text.
 
     By default, the rule is that of the training text. If the vocabulary looks as if the rule
     ``words`` had prepared the text, that rule is used with a warning.
@@ -541,8 +541,8 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
         tokenizer = Tokenizer.of("words")
         name = "the vectors" if isinstance(vectors, Vectors) else os.fspath(vectors)
         warn(
-            f"{name}: the words are in lower case and have no punctuation, so text is split by "
-            "--tokenize=words, not at whitespace"
+            f"{name}: the vocabulary is lowercase without punctuation, so text is split by "
+            "--tokenize=words; give --tokenize=whitespace if that is wrong"
         )
     if tokenizer is None:
         return v
@@ -551,7 +551,7 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
 
 
 def _are_prepared(words: Words) -> bool:
-    """Return whether the words look like tokens of the rule ``words``."""
+    """Return whether the words look like tokens of the tokenizer ``words``."""
     kept = [word.encode() for word in words if not _MARK.fullmatch(word)]
     lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
     same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))

@@ -399,7 +399,7 @@ def test_documents_of_unknown_labels_only_have_no_measures(model, cli):
 def test_a_bomb_of_labels_takes_no_memory():
     Path("labels.gz").write_bytes(gzip.compress(b"\n" * (50 << 20)))
     tracemalloc.start()
-    with pytest.raises(FormatError, match="has more lines than 1000 rows"):
+    with pytest.raises(FormatError, match="has more than 1000 lines"):
         read_labels("labels.gz", 1000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -29,7 +29,7 @@ def test_an_index_takes_the_place_of_documents(docs, cli):
     assert cli("search docs.txt --output index --b 0.3") == ""
     assert cli("search index --query tea") == cli("search docs.txt --b 0.3 --query tea")
     for given in ("--b 0.1", "--vectors docs.txt --query a"):
-        assert "is an index with fixed options" in cli.error(f"search index {given}")
+        assert "is a saved index, whose options are fixed" in cli.error(f"search index {given}")
 
 
 def test_lines_of_standard_input_are_answered(docs, cli):
@@ -59,8 +59,8 @@ def test_duplicates(docs, cli):
     [
         ("search none.txt --query a", "none.txt"),
         ("search empty --query a", "empty: no documents"),
-        ("search -", "DOCS is standard input; give --query"),
-        ("search - --query -", "DOCS is standard input; give --query"),
+        ("search -", "DOCS is standard input; give queries by --query"),
+        ("search - --query -", "DOCS is standard input; give queries by --query"),
         ("search docs.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
         ("search docs.txt --duplicates --query a", "omit --query"),
         ("search docs.txt --duplicates --threshold 2", "--threshold"),

@@ -124,7 +124,7 @@ def test_the_error_of_a_row_group_names_the_row_of_the_file():
     rows = [{"t": "a"}] * 7 + [{"t": "b\0"}, {"t": "c"}]
     options = VocabularyOptions(text_column="t")
     parts = cut([write_table("t.parquet", rows)], 3, options)
-    with pytest.raises(CorpusError, match="row 8: has a NUL"):
+    with pytest.raises(CorpusError, match="row 8: the text has a NUL"):
         [list(part.corpus()) for part in parts]
 
 
@@ -134,7 +134,9 @@ def test_files_missing_on_a_worker_are_named(files):
     with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes on this worker, but \d+ where"):
         parts[-1].corpus()
     Path(files[-1]).unlink()
-    with pytest.raises(CorpusError, match=r"d.txt: there is no such file: give a path that all"):
+    with pytest.raises(
+        CorpusError, match=r"d.txt: the file does not exist on this worker: give a path that all"
+    ):
         parts[-1].corpus()
     Path(files[0]).write_bytes(lzma.compress(b"a b\n"))
     with pytest.raises(CorpusError, match=r"a.txt: has"):

@@ -71,10 +71,10 @@ def test_invalid_training_data():
     for rows, labels, options, said in (
         (X, np.full(120, -1), {}, "no row has a label"),
         (X, np.where(np.arange(120) < 9, 0, -1), {}, "1 class"),
-        (X, problem(2)[1], {}, "there are 2 labeled documents, fewer than 3 folds"),
+        (X, problem(2)[1], {}, "there are 2 labeled documents for folds=3"),
         (X - 1, y, {}, "Negative values in data: row 0, column 0"),
         (X, y, {"levels": 0}, "levels=0"),
-        (X * (y >= 0)[:, None], y, {}, "contain none of the"),
+        (X * (y >= 0)[:, None], y, {}, "no unlabeled document contains any of the"),
     ):
         with pytest.raises(ValueError, match=said):
             FusedFeatures(**options).fit(rows, labels)

@@ -133,7 +133,7 @@ def test_a_model_replaces_only_a_model(row, work, capsys):
         if text:
             Path(path).write_text(text)
         said = refused(work, capsys, row, output=path)
-        assert f"{path}: already exists and is not a model of kind" in said
+        assert f"{path}: already exists and is not a" in said
     Path("letter").write_text("")
     Path("link").symlink_to("sub")
     assert "link: is a folder" in refused(work, capsys, row, output="link")

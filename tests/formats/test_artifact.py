@@ -67,7 +67,7 @@ def test_only_a_file_of_its_kind_is_replaced(path):
     Path("letter").write_text("Dear Ann")
     Path("empty").touch()
     for target, kind in (("m", "other"), ("letter", "thing")):
-        with pytest.raises(UsageError, match="already exists and is not a model of kind"):
+        with pytest.raises(UsageError, match="already exists and is not a"):
             save_model(target, kind, 1, ARRAYS, {})
     for target in ("/dev/null", "m.gz"):
         with pytest.raises(UsageError, match="a model cannot be written to a pipe or compressed"):
@@ -77,7 +77,7 @@ def test_only_a_file_of_its_kind_is_replaced(path):
         FormatError, match=r"has format version 2 .*, but this program reads version 1"
     ):
         load_model("empty", "thing", 1)
-    with pytest.raises(FormatError, match="is a model of kind 'thing'; give one of other"):
+    with pytest.raises(FormatError, match="contains 'thing'; give a file of other"):
         load_model("m", "other", 1)
     with pytest.raises(FormatError, match="no such file"):
         load_model("nothing", "other", 1)

@@ -115,13 +115,13 @@ def test_a_matrix_larger_than_memory_is_an_error(monkeypatch):
 
 
 SVMLIGHT = [
-    ("1 1:1e39\n", "line 1: feature 1 is not a finite number"),
-    ("1 -3:1\n", "feature -3 is out of range"),
+    ("1 1:1e39\n", "line 1: the value of feature 1 is not a finite number"),
+    ("1 -3:1\n", "the feature number -3 is out of range"),
     ("1 qid:3 1:1\n", "qid"),
-    ("1 1_0:1\n", "'1_0:1' is not feature:value"),
-    (f"1 {'9' * 5000}:1\n", "is not feature:value"),
-    ("1 4294967296:1\n", "feature 4294967296 is out of range"),
-    ("1 1:1\x00\n", r"'1:1\\x00' is not feature:value"),
+    ("1 1_0:1\n", "'1_0:1' is not FEATURE:VALUE"),
+    (f"1 {'9' * 5000}:1\n", "is not FEATURE:VALUE"),
+    ("1 4294967296:1\n", "the feature number 4294967296 is out of range"),
+    ("1 1:1\x00\n", r"'1:1\\x00' is not FEATURE:VALUE"),
     ("1 1:3e38 1:3e38\n", "row 0, column 1: is not a finite float32 number"),
 ]
 
@@ -138,7 +138,9 @@ def test_line_feeds_alone_end_labels_whose_spaces_are_one():
     Path("l").write_bytes("\n".join([*names, "x|y\r", "", ""]).encode())
     assert read_labels("l") == [*((" ".join(one.split()),) for one in names), ("x", "y"), ()]
     assert len(read_labels("l", 7)) == 7
-    with pytest.raises(FormatError, match="has 7 lines for 8 rows; give one line per row"):
+    with pytest.raises(
+        FormatError, match="has 7 lines, but there are 8 rows; give one line per row"
+    ):
         read_labels("l", 8)
 
 

@@ -133,13 +133,13 @@ def test_several_labels_a_document():
 @pytest.mark.parametrize(
     "params, y, message",
     [
-        ({"latent": 7}, [0, 1] * 3, "latent=7: there are only 6 documents; give fewer"),
+        ({"latent": 7}, [0, 1] * 3, "latent=7: must be at most 6, the number of documents"),
         ({}, [1] * 6, "the labels contain 1 class"),
-        ({}, None, "latent: is required for clustering"),
+        ({}, None, "latent: is required with unsupervised"),
         (
             {"latent": 2, "init_method": "labels"},
             None,
-            "init_method=labels: cannot be used without labels",
+            "init_method=labels: requires labels",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_functions_have_these_parameters():
         (lambda v: dw.train(), "the corpus is empty"),
         (lambda v: dw.plot({}, "o.png"), "files: must be paths, not dict"),
         (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
-        (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available for text files only"),
+        (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available only for text files"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
         (lambda v: v.most_similar("a", topn=None), "give topn=len(v) for all words"),
     ],

@@ -242,7 +242,7 @@ def test_wrong_parameters():
         ({"representation": "x"}, TEXTS, "representation=x: must be one of"),
         ({"threads": -1}, TEXTS, "threads=-1: must be at least 1"),
         ({"threads": float("nan")}, TEXTS, "threads=nan: must be an integer"),
-        ({"vectors": None}, TEXTS, "has no word vectors"),
+        ({"vectors": None}, TEXTS, "vectors is None"),
         ({}, "w1 w2", "is one text, not a list"),
         ({}, ["w1", 2], "document 1: 2 is neither"),
     ):

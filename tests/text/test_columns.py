@@ -88,9 +88,9 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
         ([b"a", b"\xff"], "row 2: is not UTF-8"),
         ([float("nan"), None], [[], []]),
         ([3], "row 1: 3 is neither a text nor"),
-        ([{"y": "a"}], "row 1: is a dict"),
-        (["a", "b\0"], "row 2: has a NUL"),
-        (["a"] * 9 + ["a\0"], "row 10: has a NUL"),
+        ([{"y": "a"}], "row 1: the text is a dict"),
+        (["a", "b\0"], "row 2: the text has a NUL"),
+        (["a"] * 9 + ["a\0"], "row 10: the text has a NUL"),
     ],
 )
 def test_values(kind, values, lines):
@@ -190,13 +190,13 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ('{"x": "a"}\nnot json\n', "row 2: is not JSON"),
-        ('{"x": "a"}\n[1]\n', "row 2: is not a JSON object"),
+        ('{"x": "a"}\nnot json\n', "row 2: the line is not JSON"),
+        ('{"x": "a"}\n[1]\n', "row 2: the line is not a JSON object"),
         ('[{"x": "a"}]', "is a JSON array; write one object per line"),
         ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object per line"),
-        ('{\n "x": "a"\n}\n', "row 1: is not JSON .*; write one object per line"),
-        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: mixes text and lists"),
-        ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: is not JSON"),
+        ('{\n "x": "a"\n}\n', "row 1: the line is not JSON .*; write one object per line"),
+        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: the text columns mix text and lists"),
+        ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: the line is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair the file"),
         ("x,y\n1\n", "row 1: has 1 fields, but the header has 2"),
         (b"x,y\n\xff,2\n", "row 1: is not UTF-8"),
@@ -205,11 +205,13 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         (b"PAR1 and no more", "row 1: Parquet magic bytes not found in footer"),
         ("x,x\n1,2\n", "has two columns 'x'"),
         pytest.param(
-            "x\na\0b\n" * 9, "row 1: (has a NUL character|line contains NUL)", id="NUL in a field"
+            "x\na\0b\n" * 9,
+            "row 1: (the text has a NUL character|line contains NUL)",
+            id="NUL in a field",
         ),
         # csv of Python 3.10 accepts no NUL
         ("\0" * 1000, "NUL" if sys.version_info < (3, 11) else "has no column 'x'; its .{0,76}$"),
-        ('{"x": ' + "1" * 5000 + "}\n", "row 1: is not JSON .Exceeds"),
+        ('{"x": ' + "1" * 5000 + "}\n", "row 1: the line is not JSON .Exceeds"),
         (b"\xff\xff\xff\xff and no more", "row 1: .*; repair the file, or get it again"),
     ],
 )
@@ -355,7 +357,7 @@ def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
 @pytest.mark.parametrize("column", [{"text_column": "x"}, {}])
 def test_paragraphs_are_of_files_of_text(column):
     corpus = write("t.jsonl", [{"x": "a b"}]) if column else ["a b"]
-    with pytest.raises(dw.errors.UsageError, match="is available for text files only"):
+    with pytest.raises(dw.errors.UsageError, match="is available only for text files"):
         dw.phrases(corpus, "out", sentences="paragraphs", **column)
 
 
@@ -431,7 +433,7 @@ def test_csv_without_a_column_is_warned_of(line, cli):
     dw.train(["the cat"] * 40, dim=2, epochs=1, min_count=1, sample=0).save("v.safetensors")
     cli("classify train d.tsv --output m --quiet")
     cli(line)
-    said = "t.csv: is read as text, not CSV; name its column"
+    said = "t.csv: is read as text, not as CSV; to read one column"
     assert said in cli.err and "label,text" in cli.err
     assert cli.err.count("is read as text") == 1
 
@@ -495,7 +497,7 @@ def test_what_decodes_to_far_more_is_an_error(monkeypatch, name, kind):
     if name == "dictionary" or (name, kind) == ("null rows", "parquet"):  # some rows at once
         assert len(lines_of("t", "x")) == len(table)
         return
-    said = "bytes decode to [0-9,]+ or more, over 100|row 1: has (the type|more than 8,388,608)"
+    said = "bytes decode to [0-9,]+ or more, over|row 1: the (column type|text has more)"
     with pytest.raises(CorpusError, match=said):
         text_of("t", "x")
 
@@ -609,7 +611,7 @@ def test_none_of_the_labels_is_not_no_label(here, path):
 
 def test_a_name_that_is_twice_in_a_row_is_refused(here):
     Path("d.jsonl").write_text('{"t": "a", "y": "b", "t": "c"}\n')
-    with pytest.raises(CorpusError, match=r"row 1: is not JSON .*'t' occurs twice"):
+    with pytest.raises(CorpusError, match=r"row 1: the line is not JSON .*'t' occurs twice"):
         labels_in(dw.Table("d.jsonl", "t", "y"))
 
 

@@ -113,7 +113,7 @@ def test_words_of_prepared_text_show_how_raw_text_is_split(cli, name):
         return out if then is None else cli(then), notes
 
     found, notes = printed(words)
-    assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the words are in lower case")
+    assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the vocabulary is lowercase")
     assert (found, []) == printed(words, "--tokenize words")
     plain, notes = printed(words, "--tokenize whitespace")
     assert not notes and plain != found

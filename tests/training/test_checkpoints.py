@@ -106,7 +106,9 @@ def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     saved(folder, training, 1)
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(ResourceError, match=r"No space left on device; it requires .* MB"):
+    with pytest.raises(
+        ResourceError, match=r"No space left on device; free some space: it requires .* MB"
+    ):
         saved(folder, training, 2)
     assert [one.name for one in folder.generations()] == ["000001.safetensors"]
     Checkpoint.load(folder.generations()[0])
@@ -119,7 +121,7 @@ def test_a_changed_byte_is_found(kept, name):
     array = read_artifact(path)[1][name].copy()
     array.reshape(-1).view(np.uint8)[9] ^= 255
     edit(path, {name: array})
-    with pytest.raises(FormatError, match="is corrupt, since its checksum differs; remove it"):
+    with pytest.raises(FormatError, match="is corrupt, because its checksum is wrong; remove it"):
         Checkpoint.load(path)
 
 

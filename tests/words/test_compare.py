@@ -88,7 +88,7 @@ def test_the_command_prints_what_the_function_returns(vectors, here, cli):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("compare a.txt", "1 files; give two"),
+        ("compare a.txt", "there are 1 files; give two"),
         ("compare a.txt a.txt a.txt", "3 files; give two"),
         ("compare a.txt b.txt", "different numbers of dimensions (2 and 3)"),
         ("compare a.txt a.txt", "0 words occur 100 times in both texts"),

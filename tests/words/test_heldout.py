@@ -79,7 +79,7 @@ def test_a_file_is_not_held_out_and_trained_on(text, cli, name):
 def test_held_out_text_of_unknown_words_is_named(text, cli):
     Path("other").write_text("zzz yyy\nxxx\n")
     line = "train text.txt --output v.txt --output-tables t --quiet"
-    said = "error: other: no token is among the "
+    said = "error: other: no token is in the vocabulary of "
     assert said in cli.error(f"{line} --holdout other")
     cli(line)
     assert said in cli.error("eval likelihood t other")

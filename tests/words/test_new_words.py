@@ -94,7 +94,7 @@ def test_rare_words_share_a_vector(cli, flags, word):
 def test_without_rare_words_there_is_no_vector(cli):
     Path("c.txt").write_text("a b c\n" * 6)
     cli("train c.txt --output o --dim 4 --epochs 1 --threads 1 --unk")
-    assert "warning: no vector for <unk>: all words are in the vocabulary" in cli.err
+    assert "warning: <unk> has no vector, because all words are in the vocabulary" in cli.err
     assert "<unk>" not in dw.Vectors.load("o")
 
 
@@ -127,7 +127,7 @@ def test_the_end_of_a_line_is_not_a_word_of_earlier_vectors():
 def test_new_words_without_context_vectors_are_warned_of(tables, cli):
     line = f"train new.txt {SMALL} --output o.bin".replace(" --quiet", "")
     cli(f"{line} --init old.bin")
-    found = "old.bin: has no context vectors, so that 2 new words learn slowly; give "
+    found = "old.bin: has no context vectors, so 2 new words learn slowly; give "
     assert found in cli.err
     for rest in ("--init tables", "--init old.bin --init-vocab old"):
         cli(f"{line} {rest}")

@@ -100,7 +100,7 @@ class Frame:
         ({"the cat": 3}, "is a dict, whose values are not read; give its values"),
         (Frame(), "is a DataFrame, whose rows are not read; give its text column"),
         (["東京は大きい", "日本語の文"], "2 strings without whitespace"),
-        (["the", "cat"], "2 strings without whitespace, as 'the', are no files"),
+        (["the", "cat"], "2 strings without whitespace, such as 'the', are no files"),
         ("the cat sat on the mat", "is text, not a file; give a list of sentences"),
     ],
 )

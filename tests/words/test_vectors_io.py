@@ -128,7 +128,7 @@ def test_safetensors_have_all_that_vectors_have():
         ({"context": np.ones((3, 1), "f4")}, {}, "context: is"),
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
         ({}, {"manifest": []}, "manifest: is not a JSON object"),
-        ({}, {"kind": "scdv"}, "is a model of kind 'scdv'; give one of vectors"),
+        ({}, {"kind": "scdv"}, "contains 'scdv'; give a file of vectors"),
         ({}, {"version": 2}, "has format version 2"),
     ],
 )
@@ -307,7 +307,7 @@ CORRUPT = {
     "no dimension": (b"1 0\na\n", ":1: a header of"),
     "negative": (b"-1 2\na 1 2\n", ":2: wrong dimension"),
     "header over 2^63": (b"99999999999999999999 2\na 1 2\n", ":2: wrong dimension"),
-    "promises more than the file": (b"2000000000 200000\na 1 2\n", ":1: header promises"),
+    "promises more than the file": (b"2000000000 200000\na 1 2\n", ":1: the header promises"),
     "promises more, packed": (gzip.compress(b"2000000000 200000\na 1 2\n"), ":2: wrong dimension"),
     "packing cut": (gzip.compress(b"1 1\na 1\n")[:-6], "truncated at byte"),
     "corrupt compression": (bz2.compress(b"1 1\na 1\n")[:12] + bytes(30), "is corrupt before byte"),

@@ -1,4 +1,4 @@
-"""Read and write fastText models (`.bin`): words, n-grams and both tables in one file.
+"""Read and write fastText models (`.bin`), which contain words, n-grams and both tables.
 
 All numbers are little-endian and packed. In this order::
 
@@ -47,13 +47,13 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # follows a word and its NUL
+ENTRY = struct.Struct("<qb")  # the count and the type of an entry, after its word and a NUL
 MATRIX = struct.Struct("<bqq")
 
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """The contents of a fastText file; large tables are memory-mapped.
+    """The contents of a fastText model file; large tables are memory-mapped.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def open_model(path: PathLike) -> FastTextModel:
 def read_fasttext(
     path: PathLike, limit: int | None, mmap: bool, manifest: dict[str, Any] | None, make: type[T]
 ) -> T:
-    """Return a model's tables: word vectors, which are means over n-grams, and n-gram vectors."""
+    """Read a model's n-gram vectors and its word vectors, which are means of n-gram vectors."""
     model, name = open_model(path), os.fspath(path)
     words, counts = model.words[:limit], model.counts[:limit]
     own, found = model.input[: len(words)], model.subwords or Subwords(1, 1, model.input[:0])
@@ -137,11 +137,11 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise `FormatError` if a header is not valid; version-11 classifiers have no n-grams."""
+    """Raise `FormatError` if a header is not valid; set n-grams to none in old classifiers."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
-            f"{path}: is a fastText model of version {version}; give one of version {VERSION}, "
+            f"{path}: has fastText format version {version}; give a model of version {VERSION}, "
             "as fastText 0.9 writes it"
         )
     if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
@@ -164,7 +164,7 @@ def _quantized(path: str) -> FormatError:
 
 
 def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I64, int]:
-    """Return the words, their counts, and the offset at which the entries end."""
+    """Return a model's words and counts, and the offset at which these entries end."""
     texts, counts, at = [], [], HEAD.size
     for number in range(header["entries"]):
         end = data.find(b"\0", at)
@@ -179,7 +179,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
         at = end + 1 + ENTRY.size
     words = Words.from_words(texts)
     faults = word_faults(words)
-    faults[_ENCODING] = 0  # see `_as_utf8`
+    faults[_ENCODING] = 0  # `_as_utf8` escapes such words
     for kind in np.flatnonzero(faults[:, 0]):
         raise _corrupt(path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
     if header["pruned"] > 0:
@@ -188,7 +188,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
 
 
 def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32, int]:
-    """Return a table, and the offset at which it ends."""
+    """Return the table at an offset of the file, and the offset at which it ends."""
     quantized, rows, columns = MATRIX.unpack_from(data, at)
     start = at + MATRIX.size
     end = start + 4 * rows * columns
@@ -196,12 +196,12 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
         raise _quantized(path)
     if rows < 0 or columns != header["dim"] or end > len(data):
         raise _corrupt(path, f"a table of shape ({rows}, {columns}), or is truncated")
-    # not aligned, because words have any length
+    # The table is not aligned, because the words before it have any length.
     return np.ndarray((rows, columns), "<f4", data, start), end
 
 
 def _as_utf8(words: Words, path: str) -> Words:
-    """Escape bytes that are not UTF-8 in words, with a warning."""
+    """Replace bytes that are not UTF-8 in words by escapes, with a warning."""
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
@@ -213,11 +213,11 @@ def _as_utf8(words: Words, path: str) -> Words:
     return escaped
 
 
-_UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
+_UPDATE_INTERVAL = 100  # fastText's default; it does not affect a trained model
 
 
 def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write a fastText model atomically; its header has the manifest's numbers if known."""
+    """Write a fastText model atomically; its header takes known settings from the manifest."""
     name, words, counts = os.fspath(path), tables.words, tables.counts
     if counts is None or tables.context is None:
         raise UsageError(

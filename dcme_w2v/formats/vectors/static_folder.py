@@ -46,7 +46,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MODULES = "modules.json"
 FILES = (CONFIG, ROWS, MODULES, "README.md", TOKENIZER)
-OWN = "dcme_w2v"  # the key of config.json in folders that are written here
+OWN = "dcme_w2v"  # key in config.json that marks folders which this program wrote
 _NAMES = ("embeddings", "embedding.weight")
 AGAIN = "write the folder again"
 _NESTED = "0_StaticEmbedding"
@@ -175,7 +175,7 @@ def check_static_target(path: PathLike) -> None:
         check_parent(name, target)
         if Path(os.path.realpath(".")).is_relative_to(target):
             raise UsageError(
-                f"{name}: is the current folder or above it, and would be replaced; name another"
+                f"{name}: is the current folder or contains it, and would be replaced; name another"
             )
         if target.is_dir():
             _check_replaceable(name, target)
@@ -224,7 +224,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
         raise fault(folder / CONFIG, f"the entry {OWN} was not written by convert", AGAIN)
     is_word = [t is not None and tokens_of(t) == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
-    # The kept rows are the first rows, so a view suffices.
+    # The selected rows are the first ones, so a view suffices.
     if len(kept) and kept[-1] == len(kept) - 1:
         matrix = matrix[: len(kept)]
     else:
@@ -243,7 +243,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return the token of each ID, None for the unknown token; remove the tokenizer's model."""
+    """Return the token of each ID, None for the unknown token; drop the tokenizer's model."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:
@@ -267,7 +267,7 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
 
 
 def _matrix_of(path: Path, count: int) -> F32:
-    """Return the embedding of each token ID."""
+    """Return the embedding matrix, with one row per token ID."""
     _, tensors = read_tensors(path)
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)
     if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:

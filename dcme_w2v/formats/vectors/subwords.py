@@ -17,8 +17,8 @@ from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
 
-_GATHERED_AT_ONCE = 1 << 23  # bytes of rows that are copied at once
-_ROWS_A_WORD = 32  # approximate number of n-grams per word
+_GATHERED_AT_ONCE = 1 << 23  # at most this many bytes of n-gram vectors are copied at once
+_ROWS_A_WORD = 32  # typical number of n-grams per word
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Subwords:
         return self.rows[rows].mean(axis=0, dtype=np.float32) if len(rows) else None
 
     def vectors_of(self, words: Words, own: F32 | None = None) -> F32:
-        """Return the vectors of words, shape (n, d); zeros for a word without any row.
+        """Return the vectors of words, shape (n, d); zeros for a word without n-grams.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            with np.errstate(all="ignore"):  # readers of files report rows that are not finite
+            with np.errstate(all="ignore"):  # file readers report values that are not finite
                 if len(some):
                     total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)

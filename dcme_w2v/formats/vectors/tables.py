@@ -1,4 +1,4 @@
-"""Words with all their tables: the contents of a file of word vectors."""
+"""Words with all their tables: the contents of a word-vector file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .subwords import Subwords
 
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
-NEIGHBORS = ("left", "right")  # tables that training with word order adds
-_WRITTEN_AT_ONCE = 1 << 21  # bytes of a matrix that are written at once
+NEIGHBORS = ("left", "right")  # further tables of vectors trained with word order
+_WRITTEN_AT_ONCE = 1 << 21  # a matrix is written in blocks of at most this many bytes
 
 
 class WordTables(Immutable):
@@ -50,7 +50,7 @@ class WordTables(Immutable):
         self.words = words if isinstance(words, Words) else _distinct(words)
         self.vectors: F32 = read_only(vectors, np.float32)
         self.counts = None if counts is None else _whole_counts(counts)
-        self.context: Any = context  # of the same class
+        self.context: Any = context  # an object of the same class
         sides = [read_only(rows, np.float32) for rows in neighbors or ()]
         self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None
         self.manifest = None if manifest is None else sealed(dict(manifest))
@@ -66,7 +66,7 @@ class WordTables(Immutable):
         if not n == shape[0] == counts == context:
             raise UsageError(
                 f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
-                "the numbers must be equal"
+                "give the same number of each"
             )
         others = [] if self.context is None else [self.context.vectors]
         if self.subwords is not None and self.subwords.own is not None:
@@ -74,11 +74,11 @@ class WordTables(Immutable):
         for rows in (*others, *(self.neighbors or ())):
             if rows.shape != shape:
                 raise UsageError(
-                    f"vectors of shape {rows.shape} beside the word vectors: must be of shape "
-                    f"{shape}"
+                    f"further vectors of shape {rows.shape}: must be of shape {shape}, as the word "
+                    "vectors are"
                 )
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
-            raise UsageError(f"the subwords do not have {shape[1]} dimensions")
+            raise UsageError(f"the subword vectors must have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
                 "the context vectors are for different words; give both for the same words"
@@ -88,7 +88,7 @@ class WordTables(Immutable):
             raise UsageError(f"word {row + 1} is empty; remove it, or give it a name")
 
     def arrays(self) -> dict[str, F32]:
-        """Return all arrays by name; with n-grams, ``own`` are the words' own rows."""
+        """Return all arrays by name; with n-grams, ``own`` has the words' own vectors."""
         named: dict[str, F32 | None] = {"vectors": self.vectors}
         if self.context is not None:
             named["context"] = self.context.vectors
@@ -98,7 +98,7 @@ class WordTables(Immutable):
         return {name: rows for name, rows in named.items() if rows is not None}
 
     def changed(self: T, **parts: Any) -> T:
-        """Return a copy in which some parameters have other values."""
+        """Return a copy with the given parameters replaced."""
         return type(self)(**{name: getattr(self, name) for name in PARTS} | parts)
 
     def _slice(self: T, key: slice) -> T:
@@ -115,7 +115,7 @@ class WordTables(Immutable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray pickles memory maps as plain arrays; cached values are left out
+        # memory maps are pickled as plain arrays, and cached values are omitted
         state = {name: getattr(self, name) for name in PARTS}
         return {**state, "vectors": np.asarray(self.vectors)}
 
@@ -124,7 +124,7 @@ class WordTables(Immutable):
 
 
 def blocks_of(matrix: F32) -> Iterator[tuple[int, F32]]:
-    """Split a matrix into contiguous blocks of rows; yield each with the index of its first."""
+    """Split a matrix into blocks of rows; yield each with the index of its first row."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
     for first in range(0, len(matrix), step):
         yield first, np.ascontiguousarray(matrix[first : first + step])
@@ -142,11 +142,11 @@ def _distinct(words: Iterable[str]) -> Words:
 
 
 def _whole_counts(counts: ArrayLike) -> I64:
-    """Convert counts to a read-only array of integers, or raise `UsageError`."""
+    """Convert word counts to a read-only array of integers; raise `UsageError` if invalid."""
     given = np.asanyarray(counts)
     with np.errstate(invalid="ignore"):
         is_number = given.dtype.kind in "iuf"
         whole = given.astype(np.int64, copy=False) if is_number else np.zeros(0, dtype=np.int64)
     if given.ndim != 1 or not np.array_equal(given, whole) or whole.min(initial=0) < 0:
-        raise UsageError("counts: must be a list of integers of at least 0")
+        raise UsageError("counts: must be a list of nonnegative integers")
     return read_only(whole)

@@ -1,4 +1,4 @@
-"""Read and write word vectors: one table of formats, with a reader and a writer for each."""
+"""Read and write word vectors in every format, by a table of readers and writers."""
 
 import json
 import os
@@ -41,16 +41,16 @@ from .vectors_reader import (
     words_of,
 )
 
-KIND, VERSION = "vectors", 1  # in the record of the native format, safetensors
-CHECKPOINT = "checkpoint"  # kind of checkpoint files, whose arrays have the same names
+KIND, VERSION = "vectors", 1  # of safetensors files, the native format
+CHECKPOINT = "checkpoint"  # kind of checkpoint files, whose arrays have the same names as vectors
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text in other formats
+_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text files in other formats
 
 
 def save_vectors(
     path: PathLike, tables: WordTables, format: str | None = None, header: bool = True
 ) -> None:
-    """Write word vectors and all further tables that the format supports.
+    """Write word vectors, and all other tables that the format supports.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _rows_writer(is_binary: bool) -> Callable[[PathLike, WordTables, bool], None
 
 
 def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write one object per line: word, count if known, and vector."""
+    """Write one JSON object per line: the word, its count if known, and its vector."""
     words, counts = tables.words, tables.counts
     with atomic_write(path) as file:
         for first, block in blocks_of(tables.vectors):
@@ -126,16 +126,16 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
 
 
 def metadata_of(path: PathLike) -> Path:
-    """Return the path of the file with the words for an Embedding Projector file of numbers."""
+    """Return the path of the words file that belongs to an Embedding Projector file."""
     return Path(uncompressed_name(path)).with_suffix(".metadata.tsv")
 
 
 def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write tab-separated numbers to one file, and the words (and known counts) to a second."""
+    """Write tab-separated vectors to one file, and words with known counts to another."""
     words, counts = tables.words, tables.counts
     if is_stream(path):
         raise UsageError(
-            f"{os.fspath(path)}: cannot be a stream, since tsv writes two files; name a file"
+            f"{os.fspath(path)}: tsv writes two files, which a stream cannot hold; name a file"
         )
     with atomic_write(path) as file, atomic_write(metadata_of(path)) as names:
         names.write(b"" if counts is None else b"word\tcount\n")
@@ -148,7 +148,7 @@ def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
 
 
 def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write the columns word, count (if known) and vector (a list of fixed length)."""
+    """Write Parquet columns: word, count (if known) and vector (a list of fixed length)."""
     pyarrow = import_optional("pyarrow", f" to write {path}")
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     columns = {"word": pyarrow.array(list(tables.words), pyarrow.string())}
@@ -185,21 +185,24 @@ FORMATS = {
     "binary": Format(".bin", _rows_writer(True)),
     "safetensors": Format(".safetensors", _write_safetensors, record_beside=False),
     "fasttext": Format("", write_fasttext),
-    "parquet": Format(".parquet", _write_parquet, record_beside=False),  # for vector databases
-    "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),  # load them
-    "tsv": Format("", _write_projector, record_beside=False),  # for the Embedding Projector
+    # Vector databases load this format.
+    "parquet": Format(".parquet", _write_parquet, record_beside=False),
+    # Vector databases load this format.
+    "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),
+    # TensorFlow's Embedding Projector loads this format.
+    "tsv": Format("", _write_projector, record_beside=False),
 }
 READ = ("text", "binary", "safetensors", "fasttext")
 
 
 def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
-    """Raise `UsageError` if a format is neither known nor None."""
+    """Raise `UsageError` if `format` is neither one of `known` nor None."""
     if format is not None and format not in known:
         raise UsageError(f"--format={format}: must be one of {', '.join(known)}")
 
 
 def check_target(path: PathLike, format: str | None) -> str:
-    """Return the format of a target; raise `UsageError` if it cannot be written to this name.
+    """Return the format to write; raise `UsageError` if it does not fit the target's name.
 
     Parameters
     ----------
@@ -223,18 +226,18 @@ def check_target(path: PathLike, format: str | None) -> str:
 
 
 def warn_of_suffix(path: str | None, format: str | None) -> None:
-    """Warn if the target's suffix belongs to another format than will be written."""
+    """Warn if the target's suffix belongs to a format other than the one to be written."""
     suffix = Path(path or "").suffix.lower()
     if format is None and suffix in _NOT_SO:
         warn(f"{path}: will be word2vec text, not {suffix}; name a .txt, .bin or .safetensors")
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
-    """Raise `FormatError` if a word or a number cannot be written."""
+    """Raise `FormatError` if a word or a number cannot be written to a file."""
     check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # a vocabulary comes from a hash table, so it is distinct
+    if not isinstance(words, Vocabulary):  # the words of a vocabulary are distinct by construction
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
@@ -259,7 +262,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
 def load_vectors(
     path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
 ) -> T:
-    """Read word vectors of a known kind; see `Vectors.load`. Mapped numbers are not checked.
+    """Read word vectors of a known kind; see `Vectors.load`. Memory-mapped numbers are not checked.
 
     Raises
     ------
@@ -300,7 +303,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
 
 
 def joined(parts: list[F32], dim: int) -> F32:
-    """Concatenate blocks of rows; free each block after it is copied."""
+    """Concatenate blocks of rows, and free each block once it is copied."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
     while parts:
@@ -358,7 +361,7 @@ def _are_lengths(found: Any) -> bool:
     return 1 <= found[0] <= found[1] <= LONGEST
 
 
-MANIFEST = ".json"  # follows the name of the vector file
+MANIFEST = ".json"  # appended to the name of the vector file
 
 
 def manifest_of(
@@ -392,7 +395,7 @@ def manifest_of(
     **more
         Further keys, such as held-out scores.
     """
-    system = platform.uname()  # its `processor` would start another process
+    system = platform.uname()  # reading its `processor` would start another process
     return {
         "version": __version__,
         "options": {
@@ -413,7 +416,7 @@ def manifest_of(
 
 
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write the manifest to PATH.json; commands also work without it.
+    """Write the manifest to PATH.json, which no command requires.
 
     Nothing is written for a stream or for vectors without a manifest. A file of another kind is
     not replaced.
@@ -422,7 +425,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: is not a manifest and was not replaced; the manifest was not written")
+        warn(f"{target}: is not a manifest and was not replaced; to write the manifest, rename it")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
@@ -438,7 +441,7 @@ def read_manifest(path: PathLike) -> dict[str, Any] | None:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Format the token counts as one line, which also names tokens that are not accounted for."""
+    """Format the token counts of a run as one line, including tokens not accounted for."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

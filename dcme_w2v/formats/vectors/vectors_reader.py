@@ -28,7 +28,7 @@ from dcme_w2v.platform import PathLike
 from ..columns import stored_size
 from ..vocabulary import Words
 
-# Parts of error messages about files in other formats: what they are, and what to do.
+# For each unsupported format, its name and the remedy for the error message.
 _FOREIGN = {
     "fasttext": "a fastText model, which can be read only from an uncompressed file; give its "
     ".bin file, or word vectors that convert wrote from it",
@@ -54,11 +54,11 @@ def kind_of_file(path: PathLike) -> str | None:
     return kind if kind in ("fasttext", "safetensors") else None
 
 
-BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
+BLOCK = 8 << 20  # bytes per block; a row may not be longer
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# Kinds of faults, in the order of csrc/vectors/vectors.h.
+# Names of the fault kinds, in the order of csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -79,18 +79,18 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # number of rows that determine the dimension if there is no header
+_LOOKED_AT = 100  # without a header, this many rows determine the dimension
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def no_faults() -> I64:
-    """Return an empty fault table: for each kind, the count, first row and its offset."""
+    """Return an empty fault table: per kind the count, the first faulty row and its offset."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 def word_faults(words: Words) -> I64:
-    """Find the faults in a list of words; see `no_faults` for the result."""
+    """Find the faults in a list of words; return a table as `no_faults` does."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -139,7 +139,7 @@ class RowReader:
     ) -> None:
         self.path = path
         self._file = file
-        self._size = size  # None if unknown
+        self._size = size  # in bytes; None if unknown
         self._final = False
         self.rows = self.left = 0
         self.promised: int | None = None
@@ -159,12 +159,12 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Set `promised` and `dim`; return the offset of the first row."""
+        """Set `promised` and `dim` from the header; return the offset of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
             raise FormatError(
-                f"{self.path}:1: has no line break in its first {BLOCK} bytes; give a file of word "
+                f"{self.path}:1: the first {BLOCK} bytes have no line break; give a file of word "
                 "vectors"
             )
         header = _HEADER.fullmatch(line[start:])
@@ -175,7 +175,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # Take the dimension of most rows, since words may contain spaces.
+            # Most rows decide the dimension, because some words may contain spaces.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -195,7 +195,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise if the words in the first lines are missing, or in quotes as R writes them.
+        """Raise if the first lines have no words, or words in quotes as R writes them.
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
@@ -229,14 +229,14 @@ class RowReader:
         return not text
 
     def _reads(self, binary: bool, data: U8, rows: int) -> bool:
-        """Return whether `data` has valid rows of the binary or text format."""
+        """Return whether `data` consists of valid rows in the binary or the text format."""
         faults = no_faults()
         if rows:
             read_rows(binary, data, self.dim, rows, None, faults, False)
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
-        """Return the next block: the remainder of the last block, then more of the file."""
+        """Return the next block: the remainder of the last one, then further bytes of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -257,7 +257,8 @@ class RowReader:
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: header promises {self.promised} rows of {self.dim} numbers, too "
+                f"{self.path}:1: the header promises {self.promised} rows of {self.dim} numbers, "
+                "too "
                 f"many for {self._size} bytes; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
@@ -271,7 +272,7 @@ class RowReader:
         limit: int | None = None,
         matrix: F32 | None = None,
     ) -> Iterator[Part]:
-        """Yield the rows in parts; `keep` also stores their numbers, up to a part's first fault.
+        """Yield the file in parts; `keep` also stores the vectors, up to a part's first fault.
 
         With `skip`, faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
@@ -293,7 +294,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # Each number takes at least two bytes, which bounds the number of rows.
+        # Each number takes at least two bytes, so the block bounds the number of rows.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
@@ -320,17 +321,17 @@ class RowReader:
         self.left = 0 if self.binary and block[:2].tobytes() == b"\n" else len(block)
 
     def place(self, row: int, offset: int) -> str:
-        """Return the position of a row for messages: a line of text, or a byte of a binary file."""
+        """Format the position of a row for messages: a line of text, or a byte of a binary file."""
         if self.binary:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
 
     def row_place(self, row: int) -> str:
-        """Return the position of a row whose byte offset is not known, for messages."""
+        """Format the position of a row for messages if its byte offset is unknown."""
         return f"{self.path}: row {row + 1}" if self.binary else self.place(row, 0)
 
     def position_in(self, part: Part, kind: int) -> str:
-        """Return the position of the first fault of a kind in a part."""
+        """Format the position of the first fault of this kind in a part."""
         _, row, offset = part.faults[kind].tolist()
         return self.place(part.first + row, part.offset + offset)
 
