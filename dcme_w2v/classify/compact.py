@@ -29,6 +29,10 @@ FILTERS: list[dict[str, Any]] = [
     {"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1 << 22,
      "lc": 4, "lp": 0, "pb": 0}
 ]  # fmt: skip
+# For more bytes than this, a shorter search for repetitions takes a third of the time. The result
+# is 1 % larger, and is decompressed by the same filters.
+MANY_BYTES = 1 << 24
+SHORT_SEARCH = {"mode": lzma.MODE_FAST, "mf": lzma.MF_HC4, "nice_len": 273, "depth": 1}
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,9 @@ def pack(numbers: Array) -> U8:
     """Compress numbers byte by byte: first the lowest bytes of all, then the next higher ones."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
-    data = lzma.compress(planes.tobytes(), lzma.FORMAT_RAW, filters=FILTERS)
+    search = SHORT_SEARCH if planes.nbytes > MANY_BYTES else {}
+    filters = [{**FILTERS[0], **search}]
+    data = lzma.compress(planes.tobytes(), lzma.FORMAT_RAW, filters=filters)
     return np.frombuffer(data, dtype=np.uint8)
 
 

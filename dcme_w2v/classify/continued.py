@@ -75,7 +75,7 @@ class GrownFeatures(TextFeatures):
                 self._set_buckets(before.buckets)
             counts, place = self._counts(documents, self._hashed, before.columns).matrix(), None
         else:
-            counts = self._chosen(self._read(documents)[0], lambda: (ANY, True))
+            counts = self._chosen(self._read(documents)[0], ANY)
             assert self.names is not None
             column = {name: i for i, name in enumerate(before.names.spellings())}
             place = [column.setdefault(name, len(column)) for name in self.names.spellings()]

@@ -186,9 +186,9 @@ class TextFeatures:
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
         else:
-            counted, size = self._read(documents)
+            counted, size, count = self._read(documents, most)
             self._counted = counted if size <= self._room else None
-            counts = self._chosen(counted, most)
+            counts = self._chosen(counted, count)
         return self._fitted(counts)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
@@ -199,7 +199,7 @@ class TextFeatures:
         """
         assert self._counted is not None
         found = TextFeatures(options)
-        counts = found._chosen(self._counted, lambda: (most, True))
+        counts = found._chosen(self._counted, most)
         return found, found._fitted(counts)
 
     @property
@@ -300,14 +300,10 @@ class TextFeatures:
             found.append(column if number >> 31 else ~column)
         return found
 
-    def _chosen(self, counted: Counted, most: Callable[[], tuple[int, bool]] | None) -> csr_matrix:
-        """Choose the most frequent columns of each block, and return their counts."""
+    def _chosen(self, counted: Counted, count: int) -> csr_matrix:
+        """Choose the `count` most frequent columns of each block, and return their counts."""
         from scipy.sparse import hstack
 
-        count, has_pairs = most() if most else (self.options.most_features, True)
-        if not has_pairs:
-            self.options = replace(self.options, lead_ngrams=1)
-            self._lengths = range(0)
         words, grams = counted.words, counted.grams
         blocks = [hstack(counted.matrices[: 1 + len(self._lengths)], format="csr")]
         width = blocks[0].shape[1]
@@ -362,8 +358,13 @@ class TextFeatures:
             )
         return eligible
 
-    def _read(self, documents: Iterable[Text]) -> tuple[Counted, int]:
-        """Return the counts of all features of documents, and the bytes of their texts."""
+    def _read(
+        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
+    ) -> tuple[Counted, int, int]:
+        """Return the counts of all features, the bytes of the texts, and how many features to keep.
+
+        See `fit_transform` for the parameters.
+        """
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # the next ID is the number of words so far
         texts: list[I32] = []
@@ -386,9 +387,13 @@ class TextFeatures:
         counts = self._counts(documents, numbered, None)
         if not numbers:
             raise CorpusError("the documents have no words; give other documents")
+        count, has_pairs = most() if most else (self.options.most_features, True)
+        if not has_pairs:
+            self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)
         grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
         spelled = None if subwords is None else _repeated(*subwords.distinct())
-        return Counted(list(numbers), [counts.matrix(), *grams.counts], grams, spelled), size
+        matrices = [counts.matrix(), *grams.counts]
+        return Counted(list(numbers), matrices, grams, spelled), size, count
 
     def _counts(
         self,

@@ -427,7 +427,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     sets = multilabel and options.loss == "hinge"
     found: dict[str, Any] = {
         "loss": "softmax",
-        "clusters": CLUSTERS_OF_PAPER if paper else CLUSTERS,
+        "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
         # Gradients within a batch use the same weights, so few classes need small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
@@ -482,10 +482,7 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
-    options = replace(options, objective="dcme")
-    if options.dcme_update == "robust":
-        options = filled(options, {"clusters": default_clusters(classes)})
-    return options
+    return replace(options, objective="dcme")
 
 
 def default_clusters(classes: int) -> int:

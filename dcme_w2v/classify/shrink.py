@@ -117,8 +117,9 @@ class WeightRanking:
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
-            self._bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
+            self._bins += np.bincount(_bin_of(impact), minlength=_BINS)
             self._total += float(impact.sum())
+        self._bins[0] = 0  # weights without impact
         self.count = int(self._bins.sum())
         if not self.count:
             raise CorpusError("all weights of the model are 0; train it on other documents")
@@ -160,10 +161,10 @@ class WeightRanking:
         size, shape = int(self._bins[lowest:].sum()), self._kept.shape
         del self._kept  # frees the memory of an earlier selection
         starts, columns = np.zeros(shape[0] + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
-        # weights are float32 unless a mean is subtracted
-        weights = np.empty(size, np.float64 if self._centered else np.float32)
+        least = np.array(lowest << _SHIFT).view(np.float64)
+        weights = np.empty(size, dtype=np.float32)
         for first, rows, impact in self._blocks():
-            chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
+            chosen = np.flatnonzero(impact >= least)
             ends = np.searchsorted(chosen, np.arange(1, len(rows) + 1) * shape[1])
             own = slice(starts[first], starts[first] + len(chosen))
             starts[first + 1 : first + 1 + len(rows)] = starts[first] + ends
@@ -220,7 +221,7 @@ class WeightRanking:
 
 
 def _bin_of(impact: F64) -> I64:
-    return np.ascontiguousarray(impact).view(np.int64) >> _SHIFT
+    return impact.ravel().view(np.int64) >> _SHIFT
 
 
 def squares_of(model: Classifier) -> F64:

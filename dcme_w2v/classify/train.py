@@ -35,6 +35,7 @@ from .dataset import (
 from .dataset import read as read_documents
 from .features import TextFeatures
 from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear, resource_estimate
+from .labeled import Labeled
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
 from .options import (
     NO_SUBWORDS,
@@ -171,12 +172,8 @@ def train(
             + ", ".join(map(str, job.docs[:3])),
             remote=remote,
         )  # fmt: skip
-        began = time.monotonic()
-        fitted = models.fitted(sets.problem(options), work)
-        model = models.model(fitted)
-        model.record["read_seconds"] = round(began - start, 3)
-        model.record["train_seconds"] = round(fitted.seconds, 3)
-        return _saved(job, model, models.corpus, fitted, reporter)
+        trained = _trained(job, models, sets.problem(options), work, time.monotonic() - start)
+        return _saved(job, *trained, reporter)
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
@@ -203,28 +200,40 @@ def _resolved(
     return options
 
 
-def _saved(
-    job: TrainJob, model: Classifier, corpus: Dataset, fitted: Fitted, reporter: Reporter
-) -> Classifier:
-    """Report the held-out measures of a trained model, save it, and return it."""
-    holdout = corpus.holdout
+def _trained(
+    job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
+) -> tuple[Classifier, Labeled | None, list[str]]:
+    """Return the compressed model, the held-out documents in its columns, and what they chose.
+
+    The table of all weights is freed, because what follows may take as much memory.
+    """
+    fitted = models.fitted(problem, work)
+    model, corpus = models.model(fitted), models.corpus
+    model.record["read_seconds"] = round(read_seconds, 3)
+    model.record["train_seconds"] = round(fitted.seconds, 3)
+    cluster = fitted.cluster or {}
+    chose = {
+        "the epoch": fitted.options.patience is not None,
+        "the number of levels": job.max_bytes is not None,
+        "the calibration": bool(cluster) and model.calibration != Calibration(),
+        "the scale of the scores": "score_factor" in cluster,
+    }  # fmt: skip
     try:
-        model, holdout = compressed(model, corpus.data, holdout, reporter, job.max_bytes)
+        own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
+        return *compressed(*own), [name for name, is_so in chose.items() if is_so]
     except UsageError as error:  # otherwise the trained model would be lost
         whole = Result(job.output + PARTIAL, "model", model.save)
         write_with_fallback([whole])
         raise UsageError(f"{error.message}; the uncompressed model is in {whole.path}") from None
+
+
+def _saved(
+    job: TrainJob, model: Classifier, holdout: Labeled | None, chose: list[str], reporter: Reporter
+) -> Classifier:
+    """Report the held-out measures of a trained model, save it, and return it."""
     found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
-        cluster = fitted.cluster or {}
-        chose = {
-            "the epoch": fitted.options.patience is not None,
-            "the number of levels": job.max_bytes is not None,
-            "the calibration": bool(cluster) and model.calibration != Calibration(),
-            "the scale of the scores": "score_factor" in cluster,
-        }  # fmt: skip
-        own = [name for name, is_so in chose.items() if is_so]
-        reporter.message(held_out_line(found, len(holdout.labels), own))
+        reporter.message(held_out_line(found, len(holdout.labels), chose))
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model: {job.output}")

@@ -143,7 +143,7 @@ def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
     (499, {}, "gd", None),
     (500, {}, "dcme", 80),
     (24_001, {}, "dcme", 310),
-    (24_001, {"objective": "dcme"}, "dcme", 80),
+    (24_001, {"objective": "dcme"}, "dcme", 310),
     (24_001, {"objective": "gd"}, "gd", None),
     (24_001, {"clusters": 9}, "dcme", 9),
     (5, {"dcme_update": "paper"}, "dcme", 20),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import described
 
-from dcme_w2v.classify import train
+from dcme_w2v.classify import features, train
 
 TRAIN = "classify train d.tsv --threads 1"
 NEGATED = ("good", "bad")
@@ -76,8 +76,11 @@ def test_longer_texts_have_the_pairs_of_the_first_words(cli, monkeypatch):
 @pytest.mark.parametrize("classes, of_lead", [(2, 2), (1, 1)])
 def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
     monkeypatch.setattr(train, "TABLE_CLASSES", classes)
+    counted, count = [], features.NGrams
+    monkeypatch.setattr(features, "NGrams", lambda *own: counted.append(own[2]) or count(*own))
     cli(f"{TRAIN} --objective nce --output m")
     assert described("m")["features"]["lead_ngrams"] == of_lead
+    assert counted == [range(2, of_lead + 1)]  # none that are dropped later
 
 
 def test_a_dry_run_counts_the_pairs(cli):

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v.classify import compact
+from dcme_w2v.classify import compact, train
 from dcme_w2v.classify import small as job
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ShrinkOptions, kept_weights
@@ -120,16 +121,18 @@ def test_invalid_numbers_of_weights(keep):
         ShrinkOptions(keep=keep)
 
 
-def test_weights_of_many_features_take_few_bytes_while_they_get_levels():
+@pytest.mark.parametrize("centered", [False, True])
+def test_weights_of_many_features_take_few_bytes_while_they_get_levels(centered, monkeypatch):
     """They were copied in double precision."""
+    monkeypatch.setattr("dcme_w2v.classify.trainer.WEIGHTS_AT_ONCE", 1 << 15)
     weights = Weights(1 << 14, 128, 1.0)
     weights.table[:] = np.random.default_rng(1).normal(size=weights.table.shape)
-    ranking = WeightRanking(weights, np.ones(1 << 14), centered=False)
+    ranking = WeightRanking(weights, np.ones(1 << 14), centered=centered)
     tracemalloc.start()
     found = ranking.shrunk(127, ranking.count)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 16 * found.evidence.levels.nnz + (16 << 20)
+    assert peak < 12 * found.evidence.levels.nnz + (2 << 20)
 
 
 @pytest.mark.bits
@@ -225,12 +228,18 @@ def test_words_round_trip(texts):
     assert list(compact.unpack_words(model, len(made))) == list(made)
 
 
-@given(st.sets(st.integers(0, 2**40 - 1)), st.lists(st.integers(-128, 127)))
-def test_numbers_round_trip(ascending, codes):
-    model = holding(
-        a=compact.pack_ascending(np.array(sorted(ascending), dtype=np.int64)),
-        b=compact.pack(np.array(codes, dtype=np.int8)),
-    )
+@given(
+    st.sets(st.integers(0, 2**40 - 1)),
+    st.lists(st.integers(-128, 127)),
+    st.sampled_from([0, compact.MANY_BYTES]),
+)
+def test_numbers_round_trip(ascending, codes, many):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compact, "MANY_BYTES", many)
+        model = holding(
+            a=compact.pack_ascending(np.array(sorted(ascending), dtype=np.int64)),
+            b=compact.pack(np.array(codes, dtype=np.int8)),
+        )
     found = compact.unpack_ascending(model, "a", len(ascending), 2**40)
     assert found.tolist() == sorted(ascending)
     assert compact.unpack(model, "b", np.int8, len(codes)).tolist() == codes
@@ -274,7 +283,15 @@ def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli
     whole = cli.json(f"{line} whole")
     monkeypatch.setattr(job, "SMALL", (0, 0))
     monkeypatch.setattr(job, "is_dense", lambda _: False)
+    tables, shrink_all, measured = [], job._without_idle, train.measured
+    monkeypatch.setattr(
+        job, "_without_idle", lambda *own: tables.append(ref(own[0].weights)) or shrink_all(*own)
+    )
+    monkeypatch.setattr(
+        train, "measured", lambda *own: tables.append(tables.pop()()) or measured(*own)
+    )
     found = cli.json(f"{line} small")
+    assert tables == [None]  # the table of all weights was freed before others are made
     assert 1.2 * size_of("small") < size_of("whole") and found["labels"] == whole["labels"]
     tested = "test.tsv" if docs == "train.tsv" else docs
     before, now = (cli.json(f"classify test {one} {tested}") for one in ("whole", "small"))
