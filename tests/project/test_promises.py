@@ -183,7 +183,7 @@ PROMISES = {
         "test_any_number_of_workers_writes_the_same_bytes",
         "test_workers_give_the_same_bytes_as_one_process",
     ],
-    "the number of queries at a time": ["test_equal_words_are_in_order_of_frequency"],
+    "the number of queries answered together": ["test_equal_words_are_in_order_of_frequency"],
 }
 
 
@@ -195,7 +195,7 @@ GUARDS = {
         "test_redirected_standard_input_and_output_are_checked",
     ],
     "No output may be": ["test_an_output_in_an_input_folder_is_an_error"],
-    "Two outputs with the": ["test_two_equal_outputs_are_an_error"],
+    "Two outputs that name": ["test_two_equal_outputs_are_an_error"],
     "Files are written atomically:": [
         "test_a_failed_write_keeps_the_old_model",
         "test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing",
@@ -221,7 +221,7 @@ GUARDS = {
         "test_nohup_is_respected",
     ],
     "If standard error cannot": ["test_messages_that_cannot_be_written_are_dropped"],
-    "Closed standard input or": [
+    "If a command needs": [
         "test_a_closed_stdin_is_an_error_before_any_work",
         "test_a_closed_stdout_is_an_error_before_any_work",
     ],
