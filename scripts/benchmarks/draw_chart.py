@@ -55,4 +55,4 @@ def readme_chart(table: dict[str, Any]) -> str:
         for setting, name in BARS.items()
         for seconds, solved in [rows[setting]]
     ]
-    return bar_chart("CPU seconds of training, and analogies solved", bars)
+    return bar_chart("CPU seconds to train word vectors, and analogies solved", bars)
