@@ -306,7 +306,10 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 def _check_loss(task: Task) -> None:
     """Raise an error if the training loss is above that of a model with zero weights."""
-    untrained, options = untrained_loss(task.options, task.classes), task.options
+    options = task.options
+    untrained = untrained_loss(options, task.classes)
+    if math.isinf(untrained):  # samples were drawn; all scores of the model give the exact loss
+        untrained = math.log(task.classes)
     if options.learner != "sgd" or not isinstance(task.scorer, Weights):
         return
     some = scores_of(task.scorer, task.data, options.threads or 1)
