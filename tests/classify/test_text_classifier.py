@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -92,6 +92,8 @@ def test_it_works_in_scikit_learns_tools():
     grid = {"textclassifier__lr": [0.5, 2.0], "textclassifier__subwords": ["none", "2-3"]}
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, TOPICS)
     assert search.score(TEXTS, TOPICS) == 1 and search.best_estimator_[-1].epochs == 2
+    folds = cross_val_score(pipeline, TEXTS, TOPICS, cv=2, error_score="raise")
+    assert folds.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
