@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.numeric.bounded import minimize
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
@@ -26,7 +27,7 @@ from .metrics import check_scores, log_softmax, relevance
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a slope or factor, and of a constant
 NOISES = (-9.0, 2.0)  # range of the logarithmic odds of noise
 START = (0.0, 0.0, -3.0)  # logarithm of the factor, constant, logarithmic odds of noise
-PRECISION = 1e-5  # precision of the log-likelihood and its derivatives
+PRECISION = 1e-6  # relative change of the log-likelihood that ends the search
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)  # the margin of the hinge loss is 4
 BINS, FARTHEST = 64, 64.0  # bins per unit of score; scores beyond FARTHEST count as FARTHEST
 NEVER = -1e9  # score of a class without documents
@@ -125,6 +126,11 @@ class Calibration:
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 
+def logistic(odds: Any) -> Any:
+    """Return the probabilities of log-odds."""
+    return np.exp(-np.logaddexp(0.0, -odds))
+
+
 def _steps(slopes: Sequence[float]) -> F64:
     """Return the increase of the log-odds from the first knot to each knot; 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
@@ -148,9 +154,6 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
     As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
     for the m others. The slopes of neighboring pieces differ only if the pairs support it.
     """
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
     relevant = relevance(labels, scores.shape[1])
     bins = np.rint(np.clip(scores, -FARTHEST, FARTHEST) * BINS).astype(np.int64)
     bins -= (first := int(bins.min()))
@@ -166,14 +169,14 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
     def loss(at: F64) -> tuple[float, F64]:
         odds, bends = features @ at, np.diff(at[:count])
-        gradient = features.T @ (pairs * expit(odds) - wanted)
+        gradient = features.T @ (pairs * logistic(odds) - wanted)
         gradient[1:count] += 2 * bends
         gradient[: count - 1] -= 2 * bends
         value = pairs @ np.logaddexp(0.0, odds) - wanted @ odds + bends @ bends
         return float(value) / n, gradient / n
 
-    start = np.append(np.ones(count), 0.0)
-    found = minimize(loss, start, jac=True, bounds=[FACTORS] * count + [BIASES], tol=1e-9).x
+    bounds = np.array([FACTORS] * count + [BIASES]).T
+    found = minimize(loss, np.append(np.ones(count), 0.0), *bounds)
     return Calibration("logistic", tuple(map(float, found[:count])), float(found[count]))
 
 
@@ -184,9 +187,6 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     each document's target is the uniform distribution; see `likeliest_factors`. Without a share of
     noise, wrong labels in the training documents would make all probabilities too even.
     """
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
     (count, classes), own = scores.shape, weights / weights.sum()
     wanted = np.full(scores.shape, 1 / ((1 + count) * classes))
     wanted[np.arange(count), [one[0] for one in labels]] += count / (1 + count)
@@ -194,20 +194,20 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     centered = scores - scores.mean(axis=1, keepdims=True)
 
     def loss(at: F64) -> tuple[float, F64]:
-        a, b, noise = math.exp(at[0]), at[1], float(expit(at[2]))
+        a, b, noise = math.exp(at[0]), at[1], float(logistic(at[2]))
         clean = np.exp(Calibration("normalized", (a,), b).apply(scores))
         p = (1 - noise) * clean + noise / classes
         of_clean = wanted * (1 - noise) * clean / p  # the part that is not noise
         # the derivative of log sigma(x) is sigma(-x)
         slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
-        slopes *= expit(-(a * centered + b))
+        slopes *= logistic(-(a * centered + b))
         rest = of_clean.sum() - (1 - noise)
         gradient = np.array([a * np.vdot(slopes, centered), slopes.sum(), rest])
         return -float(np.vdot(wanted, np.log(p))), gradient
 
-    bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES, NOISES]
-    found = minimize(loss, START, jac=True, tol=PRECISION, bounds=bounds).x
-    return Calibration("normalized", (math.exp(found[0]),), float(found[1]), float(expit(found[2])))
+    lowest, highest = np.array([np.log(FACTORS), BIASES, NOISES]).T
+    a, b, noise = minimize(loss, np.array(START), lowest, highest, PRECISION)
+    return Calibration("normalized", (math.exp(a),), float(b), float(logistic(noise)))
 
 
 @one_blas_thread()
@@ -230,8 +230,6 @@ def likeliest_factors(
     weights : ndarray of float64, shape (n,), optional
         Weights of the documents.
     """
-    from scipy.optimize import minimize
-
     if not len(labels):
         return np.ones(len(parts)), 0.0
     rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
@@ -255,7 +253,7 @@ def likeliest_factors(
         gradient = np.array([np.vdot(p, scores) for scores in known]) - expected
         return -float(np.vdot(target, log_p)), gradient
 
-    found = minimize(loss, np.ones(len(parts)), jac=True, bounds=[FACTORS] * len(parts)).x
+    found = minimize(loss, np.ones(len(parts)), *np.array([FACTORS] * len(parts)).T)
     log_p = log_probabilities(found)
     log_p[unknown] = math.log(uniform / unknown.shape[1])
     return found, float(own @ log_p[rows, wanted])

@@ -45,6 +45,7 @@ from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import TREES, ClassifyOptions
 from .solver import solve
 from .trainer import (
+    DIVERGED,
     PAD,
     ClassifierTrainer,
     Scorer,
@@ -306,16 +307,16 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 def _check_loss(task: Task) -> None:
     """Raise an error if the training loss is above that of a model with zero weights."""
-    options = task.options
+    options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # samples were drawn; all scores of the model give the exact loss
-        untrained = math.log(task.classes)
+    if math.isinf(untrained):  # drawn samples make scores too far apart, at default rates 3 times
+        untrained, above = math.log(task.classes), DIVERGED
     if options.learner != "sgd" or not isinstance(task.scorer, Weights):
         return
     some = scores_of(task.scorer, task.data, options.threads or 1)
     losses = losses_of(some.scores, some.labels, options)
     found = float(np.average(losses, weights=some.weights))
-    if found > ABOVE * untrained:
+    if found > above * untrained:
         raise DivergedError(
             f"the training diverged: the loss is {found:.4g}, compared with {untrained:.4g} for an "
             "untrained model; give a lower --lr"

@@ -27,6 +27,7 @@ ALLOWED = [
     ("neighbors v.bin w1", COMMAND),
     ("convert v.bin v.txt", COMMAND),
     ("info c", COMMAND),
+    ("classify train docs.tsv --output t --quiet", SPARSE),
     ("classify predict c docs.tsv --output p.tsv", COMMAND),
     ("classify explain c a", COMMAND),
     ("classify predict l docs.tsv --output p.tsv", COMMAND | {"threadpoolctl"}),
@@ -57,7 +58,7 @@ def place(tmp_path_factory):
     run_all(
         place,
         "train text.txt --output v.bin --min-count 1 --dim 8 --quiet",
-        "classify train docs.tsv --output c --quiet --subwords none",
+        "classify train docs.tsv --output c --quiet",
         "latent fit docs.tsv --output l --latent 2 --quiet",
         "fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output f --quiet",
         "scdv fit docs.tsv --vectors v.bin --clusters 2 --output d --quiet",
