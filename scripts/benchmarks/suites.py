@@ -547,6 +547,14 @@ else:
     found = joblib.load(model).predict(lines)
     open(out, "w", encoding="utf-8").write("\\n".join(found))
 """
+MODEL2VEC = """
+import sys
+import numpy as np
+from model2vec import StaticModel
+folder, text, out = sys.argv[1:]
+lines = open(text, encoding="utf-8").read().splitlines()
+np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessing=False))
+"""
 NEIGHBORS = """
 import sys
 from gensim.models import KeyedVectors
@@ -569,18 +577,23 @@ def many_texts(s: Setup) -> Iterator[Line]:
     train.write_text("".join(random.Random(1).sample(pairs, 15_000)), "utf-8")
     asked.write_text("\n".join([*short[:100_000], ""]), "utf-8")
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    vectors, model, peer = s.out("v.bin"), s.out("m"), s.out("peer")
+    vectors, model, peer, folder = (s.out(name) for name in ("v.bin", "m", "peer", "folder"))
     s.run(f"train --epochs 1 --quiet --output {vectors}", s.file("corpus.txt"))
     frequent = list(dw.load(vectors).words[:10_000])
     words.write_text("\n".join(frequent), "utf-8")
     s.run(f"classify train {SINGLE} --subwords none {OWN} 1 --output {model}", train)
     s.python("-c", SKLEARN, peer, train, "-")
     line = f"classify predict {model} {asked} --threads 1 --output {s.out('labels')}"
+    s.run(f"convert --to sentence-transformers --tokenize words {vectors} {folder}")
+    encode = f"encode {folder} {asked} --threads 1 --output {s.out('rows.npy')}"
     for seed in s.seeds:
         for name, count, done in (
             ("classify predict, single words", 100_000, s.run(line)),
             ("scikit-learn, TF-IDF and LinearSVC", 100_000,
              s.python("-c", SKLEARN, peer, asked, s.out("theirs"), **one)),
+            ("encode", 100_000, s.run(encode)),
+            ("model2vec, the same folder", 100_000,
+             s.python("-c", MODEL2VEC, folder, asked, s.out("m.npy"), **one)),
             ("neighbors", 10_000, s.run(f"neighbors {vectors}", *frequent, **one)),
             ("gensim, most_similar", 10_000, s.python("-c", NEIGHBORS, vectors, words, **one)),
         ):  # fmt: skip
