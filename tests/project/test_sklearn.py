@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -184,13 +183,7 @@ def expected_failures(estimator):
 STEPS = "copies are visited in another order than one row as often"
 
 
-with warnings.catch_warnings():
-    # TextClassifier has the methods without the base class, whose import takes a second.
-    warnings.filterwarnings("ignore", "Estimator ClassesOfNumbers does not inherit")
-    with_checks = parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-
-
-@with_checks
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
