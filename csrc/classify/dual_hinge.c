@@ -11,10 +11,7 @@
  * documents of the batch train the strip, one after the other, while its weights stay in the cache.
  * Then the next strip follows.
  */
-#include "classify/class_objective.h"
-
-/* M, as in hinge.c. */
-#define MARGIN ((real)4)
+#include "classify/hinge.h"
 
 enum { STRIP = 4 * DCME_PAD };
 
@@ -28,9 +25,7 @@ typedef struct {
     const shared_state *shared;
     real *steps;     /* (widest) room for a document's values */
     double *squares; /* (batch) squared length of each document, including the bias */
-    int64_t *places; /* (batch) position of each document's next label; labels ascend */
-    int64_t *ends;   /* (batch) end of each document's labels */
-    double *losses;  /* (batch) */
+    hinge_batch at;
 } thread_state;
 
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
@@ -51,9 +46,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     me->shared = shared;
     DCME_TAKE_UNSET(arena, me->steps, problem->widest);
     DCME_TAKE_UNSET(arena, me->squares, batch);
-    DCME_TAKE_UNSET(arena, me->places, batch);
-    DCME_TAKE_UNSET(arena, me->ends, batch);
-    DCME_TAKE_UNSET(arena, me->losses, batch);
+    open_hinge_batch(&me->at, arena, batch);
 }
 
 /* Return the step that makes a dual variable a_j optimal for a score, under the condition that y_j
@@ -88,34 +81,27 @@ static double become_steps(real *scores, real *dual, int64_t width, const int32_
     return loss;
 }
 
-static int has_step(const real *steps) {
-    int32_t found = 0;
-    for (int64_t j = 0; j < DCME_PAD; j++)
-        found |= steps[j] != 0;
-    return found;
-}
-
 /* Train classes column .. column + STRIP - 1 on a document. */
 static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t column) {
     const dcme_linear *model = batch->model;
     const int32_t *labels = me->shared->problem->instances->labels;
     int64_t width = dcme_min(model->stride - column, STRIP);
     int64_t classes = dcme_min(model->classes - column, width);
-    int64_t begin = me->places[d], n = batch->starts[d + 1] - batch->starts[d];
+    int64_t begin = me->at.places[d], n = batch->starts[d + 1] - batch->starts[d];
     real scores[STRIP], *values = batch->values + batch->starts[d];
     for (int64_t j = 0; j < width; j++)
         scores[j] = 0;
     dcme_batch_multiply(batch, d, model->weights, model->stride, column, width, scores);
-    while (me->places[d] < me->ends[d] && labels[me->places[d]] < column + classes)
-        me->places[d]++;
-    me->losses[d] +=
+    while (me->at.places[d] < me->at.ends[d] && labels[me->at.places[d]] < column + classes)
+        me->at.places[d]++;
+    me->at.losses[d] +=
         become_steps(scores, me->shared->dual + batch->numbers[d] * model->stride + column, classes,
-                     labels + begin, labels + me->places[d], column,
+                     labels + begin, labels + me->at.places[d], column,
                      (real)(me->shared->lambda / batch->weights[d]), (real)me->squares[d]);
     for (int64_t j = classes; j < width; j++)
         scores[j] = 0;
     for (int64_t line = 0; line < width; line += DCME_PAD) {
-        if (!has_step(scores + line))
+        if (!has_number(scores + line))
             continue;
         dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
         dcme_rank1_update(model->kernels, batch->rows, values, scores + line, n, DCME_PAD);
@@ -125,21 +111,16 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     (void)rate;
     thread_state *me = thread;
-    const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * MARGIN * MARGIN; /* scaled as if M were 1 */
+    begin_hinge_batch(&me->at, batch, me->shared->problem->instances->sets);
     for (int64_t d = 0; d < batch->count; d++) {
-        int64_t i = batch->numbers[d];
-        me->places[d] = sets ? sets[i] : i;
-        me->ends[d] = sets ? sets[i + 1] : i + 1;
-        me->losses[d] = me->squares[d] = 0;
+        me->squares[d] = 0;
         for (int64_t at = batch->starts[d]; at < batch->starts[d + 1]; at++)
             me->squares[d] += batch->values[at] * (double)batch->values[at];
     }
     for (int64_t column = 0; column < batch->model->stride; column += STRIP)
         for (int64_t d = 0; d < batch->count; d++)
             learn_strip(me, batch, d, column);
-    for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, batch->weights[d] * (me->losses[d] / scale));
+    end_hinge_batch(&me->at, batch, loss);
 }
 
 const dcme_class_objective dcme_class_dual_hinge = {

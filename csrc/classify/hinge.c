@@ -9,11 +9,7 @@
  * document's last visit is not scored again, as in the shrinking of Joachims (1999) and LIBLINEAR.
  * Lines with one of the document's labels are always scored.
  */
-#include "classify/class_objective.h"
-
-/* M. The weights are proportional to it, so it does not affect which score is the highest. With
- * this value, the softmax of the scores is close to the class probabilities. */
-#define MARGIN ((real)4)
+#include "classify/hinge.h"
 
 /* With this value, epochs after the first take a third of the time on EURLEX57K, and the precision
  * stays the same. */
@@ -31,11 +27,9 @@ typedef struct {
 
 typedef struct {
     const shared_state *shared;
-    real *errors;    /* (batch, STRIP) */
-    real *steps;     /* (widest) a document's values times the learning rate */
-    int64_t *places; /* (batch) position of each document's next label; labels ascend */
-    int64_t *ends;   /* (batch) end of each document's labels */
-    double *losses;  /* (batch) */
+    real *errors; /* (batch, STRIP) */
+    real *steps;  /* (widest) a document's values times the learning rate */
+    hinge_batch at;
 } thread_state;
 
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
@@ -57,9 +51,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     me->shared = shared;
     DCME_TAKE_UNSET(arena, me->errors, batch * STRIP);
     DCME_TAKE_UNSET(arena, me->steps, problem->widest);
-    DCME_TAKE_UNSET(arena, me->places, batch);
-    DCME_TAKE_UNSET(arena, me->ends, batch);
-    DCME_TAKE_UNSET(arena, me->losses, batch);
+    open_hinge_batch(&me->at, arena, batch);
 }
 
 static real missing(real score) { return MARGIN > score ? MARGIN - score : 0; }
@@ -81,13 +73,6 @@ static const int32_t *become_errors(real *scores, int64_t column, int64_t width,
     return next;
 }
 
-static int has_error(const real *errors) {
-    int32_t found = 0;
-    for (int64_t j = 0; j < DCME_PAD; j++)
-        found |= errors[j] != 0;
-    return found;
-}
-
 /* w_j += rate e_j x for the classes of a strip that have an error. */
 static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t column, int64_t width,
                    real rate) {
@@ -96,7 +81,7 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t colum
     int64_t n = batch->starts[d + 1] - batch->starts[d];
     dcme_scale(me->steps, rate * batch->weights[d], values, n);
     for (int64_t line = 0; line < width; line += DCME_PAD) {
-        if (!has_error(errors + line))
+        if (!has_number(errors + line))
             continue;
         dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
         dcme_rank1_update(model->kernels, batch->rows, me->steps, errors + line, n, DCME_PAD);
@@ -128,7 +113,7 @@ static uint8_t lines_to_score(const thread_state *me, int64_t instance, int64_t 
     if (!state->awake)
         return 255;
     uint8_t awake = state->awake[instance * state->strips + column / STRIP];
-    for (int64_t i = me->places[d]; i < me->ends[d] && labels[i] < column + STRIP; i++)
+    for (int64_t i = me->at.places[d]; i < me->at.ends[d] && labels[i] < column + STRIP; i++)
         awake |= (uint8_t)(1 << (labels[i] - column) / DCME_PAD);
     return awake;
 }
@@ -157,9 +142,9 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, rea
         real *scores = me->errors + d * STRIP;
         score(scores, batch, d, column, width, lines_to_score(me, batch->numbers[d], d, column));
         stay_awake(me, batch->numbers[d], scores, column, classes);
-        const int32_t *next = become_errors(scores, column, classes, labels + me->places[d],
-                                            labels + me->ends[d], me->losses + d);
-        me->places[d] = next - labels;
+        const int32_t *next = become_errors(scores, column, classes, labels + me->at.places[d],
+                                            labels + me->at.ends[d], me->at.losses + d);
+        me->at.places[d] = next - labels;
         for (int64_t j = classes; j < width; j++)
             scores[j] = 0;
     }
@@ -169,18 +154,10 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, rea
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
-    const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * MARGIN * MARGIN; /* scaled as if M were 1 */
-    for (int64_t d = 0; d < batch->count; d++) {
-        int64_t i = batch->numbers[d];
-        me->places[d] = sets ? sets[i] : i;
-        me->ends[d] = sets ? sets[i + 1] : i + 1;
-        me->losses[d] = 0;
-    }
+    begin_hinge_batch(&me->at, batch, me->shared->problem->instances->sets);
     for (int64_t column = 0; column < batch->model->stride; column += STRIP)
         learn_strip(me, batch, column, rate);
-    for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, batch->weights[d] * (me->losses[d] / scale));
+    end_hinge_batch(&me->at, batch, loss);
 }
 
 const dcme_class_objective dcme_class_hinge = {

@@ -11,7 +11,7 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.numeric.sparse_rows import rotated, unit_rows
 
-MARGIN = 4  # of csrc/classify/dual_hinge.c
+MARGIN = 4  # of csrc/classify/hinge.h
 
 
 def rows_of(count=120, features=200, seed=0):
