@@ -194,15 +194,6 @@ def test_integers_beside_nulls_stay_integers(labels):
     assert found[:2].tolist() == [3, 5] and found.dtype.kind == "i"
 
 
-@pytest.mark.bits
-def test_the_same_seed_gives_the_same_bits_with_any_threads():
-    rows, labels = problem(10, 300, noise=0.3)
-    found = [MaxentClassifier(loss=loss, threads=threads, lr=0.5).fit(rows, labels).coef_
-             for loss in ("hinge", "softmax") for threads in (1, 4, None)]  # fmt: skip
-    assert all(np.array_equal(found[0], one) for one in found[1:3])
-    assert all(np.array_equal(found[3], one) for one in found[4:])
-
-
 # ---- the engine through its bindings; test_stops.py stops and resumes every objective ----
 
 

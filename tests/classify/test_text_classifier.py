@@ -107,8 +107,6 @@ def test_it_works_in_scikit_learns_tools():
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.ones((2, 1)), "y has several columns"),
         (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
-        (["a", 3], ["x", "y"], "document 1: 3 is neither a text"),
-        ("ab", ["x", "y"], "not a list of documents; give a list"),
         (["?", "!"], ["x", "y"], "no words"),
     ],
 )

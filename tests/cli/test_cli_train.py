@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from data import write_corpus
-from helpers import manifest, records, topic_margin
+from helpers import manifest, topic_margin
 
-from dcme_w2v import Vectors
 from dcme_w2v.words.options import PRESETS
 
 
@@ -60,25 +58,6 @@ def test_stdin_can_be_trained_for_several_epochs(cli):
     cli(f"{line} b.bin --threads 1", stdin=Path("c").read_bytes())
     assert manifest("b.bin")["options"]["epochs"] == 5
     assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
-
-
-def test_a_run_writes_its_files(cli):
-    cli(f"{LINE} v.safetensors --output-tables tables --log-json log.json")
-    matrix = Vectors.load("v.safetensors").vectors
-    assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
-    assert manifest("v.safetensors")["options"]["format"] == "safetensors"
-    tables = Vectors.load("tables")
-    counts = tables.counts.tolist()
-    assert counts == sorted(counts, reverse=True)
-    assert list(tables.words) == list(Vectors.load("v.safetensors").words)
-    np.testing.assert_allclose(tables.vectors + tables.context.vectors, matrix, atol=1e-6)
-    events = records("log.json")
-    epochs = [event for event in events if event["event"] == "epoch"]
-    assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
-    assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)
-    cli("check tables")
-    wanted = "c log.json tables v.safetensors"
-    assert sorted(path.name for path in Path().iterdir()) == wanted.split()
 
 
 def test_word2vec_command_line_has_its_defaults(cli):

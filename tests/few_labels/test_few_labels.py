@@ -297,15 +297,6 @@ def test_when_models_are_added(options, chosen):
         assert resolved(FusedOptions(**options)).choose is chosen
 
 
-@pytest.mark.bits
-def test_the_result_does_not_depend_on_threads():
-    options = {"seed": 5, "choose": True}
-    tables = {
-        fit_chosen(data_of(**options, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)
-    }
-    assert len(tables) == 1
-
-
 def test_weights_of_levels_are_at_the_minimum():
     random = np.random.default_rng(0)
     parts, labels = random.normal(size=(60, 3, 2)), random.integers(0, 3, 60)

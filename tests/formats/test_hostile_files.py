@@ -211,6 +211,7 @@ PLANTED = [
     ("mkfifo a.bin.json", "info a.bin", 0),
     ("mkdir k; mkfifo k/000001.safetensors", f"{TRAIN} w.bin --resume k", 2),
     ("mkfifo m", f"{CLASSIFY} m", 2),
+    ("mkfifo x.npz", "classify train x.npz --labels c.txt --output m", 1),
 ]
 
 
@@ -222,22 +223,6 @@ def test_what_is_planted_is_neither_followed_nor_waited_for(cli, plant, line, co
     assert cli.run(line) == code, cli.err
     assert [one.name for one in Path("victim").iterdir()] == ["letter"]
     assert Path("victim", "letter").read_text() == "dear"
-
-
-# ---- pipes ----
-
-
-@pytest.mark.parametrize(
-    "pipe, line",
-    [
-        ("x.npz", "classify train x.npz --labels c.txt --output m"),
-    ],
-)
-def test_a_pipe_in_place_of_a_file_is_an_error(cli, pipe, line):
-    Path(pipe).unlink(missing_ok=True)
-    os.mkfifo(pipe)
-    cli(line, code=1)
-    assert f"{pipe}: is not a regular file" in cli.err + cli.out
 
 
 # ---- kills between write and rename ----

@@ -14,12 +14,14 @@ with contextlib.redirect_stdout(io.StringIO()):
 places = ((name, getattr(module, "__file__", None) or "") for name, module in sys.modules.items())
 found = {{name.partition(".")[0] for name, place in places if "site-packages" in place}}
 parts = {{"scipy.optimize", "scipy.stats", "scipy.ndimage"}} & sys.modules.keys()
-others = {{"asyncio", "multiprocessing", "sqlite3", "ssl", "http.client"}} & sys.modules.keys()
+others = "asyncio multiprocessing sqlite3 ssl http.client difflib hashlib subprocess".split()
+others = sys.modules.keys() & others
 found = {{name for name in found if name[0] != "_"}} - {{"Cython", "cython"}}  # helpers of scipy
 print(*sorted(found | parts | others), file=sys.stderr)
 """
 NUMPY, COMMAND = {"numpy"}, {"click", "numpy"}
-SPARSE = {"charset_normalizer", "click", "numpy", "scipy", "threadpoolctl"}  # f2py has the first
+OF_SCIPY = {"charset_normalizer", "difflib", "hashlib", "subprocess"}  # f2py has the first
+SPARSE = COMMAND | OF_SCIPY | {"scipy", "threadpoolctl"}
 ALLOWED = [
     ("vocab text.txt --output words", COMMAND),
     ("phrases text.txt --output joined", COMMAND),

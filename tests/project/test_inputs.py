@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dcme_w2v as dw
-from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import DcmeError, UsageError
 
 TEXTS = ["tea leaf green", "boat sea sail", "tea cup leaf", "boat sail wind"] * 6
@@ -147,16 +146,6 @@ def test_thresholds_have_bounds_and_are_numbers(fitted):
 
 
 # ---- labels ----
-
-
-@pytest.mark.parametrize("labels", [[10, 9], [True, False], ["10", "9"], [2**63, -2], [2.0, 10.0]])
-def test_labels_keep_type_and_order_after_save_and_load(labels):
-    model = dw.TextClassifier().fit(TEXTS, labels * 12)
-    model.save("m")
-    for one in (model, dw.TextClassifier.load("m"), load_classifier("m")):
-        assert one.classes_.tolist() == sorted(labels)
-        found = np.array(one.predict(TEXTS[:2]), dtype=object).tolist()
-        assert found == labels and type(found[0]) is (int if labels[0] == 2 else type(labels[0]))
 
 
 @pytest.mark.parametrize("estimator", [

@@ -194,26 +194,6 @@ def test_help_imports_nothing_slow():
     assert {name.partition(".")[0] for name in new} & SLOW == set()
 
 
-VECTORS = """
-import dcme_w2v as dw
-v = dw.Vectors(["a", "b"], [[1, 2], [3, 4]])
-v.save("v.bin")
-dw.Vectors.load("v.bin").most_similar("a")
-"""
-TRAIN = """
-from dcme_w2v.cli.main import run
-open("corpus.txt", "w").write("a b c\\n" * 9)
-assert run(["train", "corpus.txt", "--output", "vectors.bin"]) == 0
-"""
-
-
-@pytest.mark.parametrize("code", [VECTORS, TRAIN])
-def test_vectors_need_only_numpy(code):
-    new = modules_after(code)
-    assert {name.partition(".")[0] for name in new} & SLOW == {"numpy"}
-    assert "dcme_w2v.words.heldout" not in new
-
-
 def test_static_tools_see_the_names():
     """The branch with the imports is not one that a tool knows not to be run."""
     tree = ast.parse(Path(dw.__file__).read_text(encoding="utf-8"))

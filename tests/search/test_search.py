@@ -111,11 +111,6 @@ def test_tokens_are_not_split_again():
     "call, message",
     [
         (lambda s: s.search(["a"]), "call fit first"),
-        (lambda s: s.fit(["a"]).search("a"), "not a list of texts"),
-        (lambda s: s.fit("a"), "not a list of documents"),
-        (lambda s: s.fit(["a"]).search(["a"], k=0), "k=0: must be at least 1"),
-        (lambda s: s.fit(["a\0b"]), "has a NUL character"),
-        (lambda s: s.fit([1]), "is neither a text nor a list"),
         (lambda s: s.fit(["a"], names=["x", "y"]), "there are 2 names for 1 documents"),
         (lambda s: s.fit(["a"]).duplicates(0), "threshold=0: must be above 0"),
         (lambda s: dw.Search(b=2), "b=2.0: must be at most 1"),

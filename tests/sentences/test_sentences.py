@@ -1,6 +1,5 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
-import lzma
 import pickle
 from pathlib import Path
 
@@ -172,13 +171,6 @@ def test_rows_are_not_compressed_twice(vectors, name, here):
     ):
         dw.encode(vectors, "s.txt", name)
     assert not Path(name).exists()
-
-
-def test_text_is_compressed(vectors, here):
-    Path("s.txt").write_text("the king\n")
-    for name in ("o.tsv", "o.tsv.xz"):
-        dw.encode(vectors, "s.txt", name)
-    assert lzma.decompress(Path("o.tsv.xz").read_bytes()) == Path("o.tsv").read_bytes()
 
 
 @pytest.mark.parametrize("texts", ["a text", [1, 2], np.array([["a"]])])

@@ -1,6 +1,5 @@
 """Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
 
-import csv
 import gzip
 import json
 import re
@@ -354,13 +353,6 @@ def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
         assert lengths.tolist() == [*filter(None, (len(one.split()) for one in paragraphs)), 1]
 
 
-@pytest.mark.parametrize("column", [{"text_column": "x"}, {}])
-def test_paragraphs_are_of_files_of_text(column):
-    corpus = write("t.jsonl", [{"x": "a b"}]) if column else ["a b"]
-    with pytest.raises(dw.errors.UsageError, match="is available only for text files"):
-        dw.phrases(corpus, "out", sentences="paragraphs", **column)
-
-
 def test_classification_by_columns(cli):
     rows = [{"body": f"the {name} {number}", "kind": name} for number in range(20)
             for name in ("tea", "car")]  # fmt: skip
@@ -562,7 +554,7 @@ def test_an_integer_is_one_label_however_it_is_written(here, form, way):
         found = read_svmlight(path)[1] if form == "svm" else labels_in(path)
     else:
         rows = [{"t": "a b", "y": one} for one in labels]
-        write_labeled(path, rows)
+        write(path, rows)
         found = labels_in(dw.Table(path, "t", "y"))
     assert found == [(str(one),) for one in WHOLE]
 
@@ -571,32 +563,19 @@ def labels_in(source):
     return [document.labels for document in read_documents([source])]
 
 
-def write_labeled(path, rows):
-    if path.endswith("parquet"):
-        table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
-        pytest.importorskip("pyarrow.parquet").write_table(table, path)
-    elif path.endswith("csv"):
-        with open(path, "w", newline="") as file:  # noqa: PTH123
-            writer = csv.DictWriter(file, ["t", "y"])
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 @pytest.mark.parametrize("text, labels", [
     ("['a', 'b c']", ("a", "b c")), ('["a","b|c"]', ("a", "b|c")), ("[1, 2.0]", ("1", "2")),
     ("01", ("01",)), ("1.10", ("1.10",)), ("-0.0", ("0",)), ("[b]", ("[b]",)), ("[x", ("[x",)),
     ("1.0|a", ("1", "a")), ("v1.0", ("v1.0",)), ('["it\'s"]', ("it's",)), ("['a',]", ("a",)),
 ])  # fmt: skip
 def test_lists_that_are_written_as_text(here, text, labels):
-    write_labeled("d.csv", [{"t": "a b", "y": text}])
+    write("d.csv", [{"t": "a b", "y": text}])
     assert labels_in(dw.Table("d.csv", "t", "y")) == [labels]
 
 
 @pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x"])
 def test_lists_that_cannot_be_read_are_refused(here, text):
-    write_labeled("d.csv", [{"t": "a b", "y": text}])
+    write("d.csv", [{"t": "a b", "y": text}])
     with pytest.raises(CorpusError, match=r"row 1: y is .*a list stored as text; join its"):
         labels_in(dw.Table("d.csv", "t", "y"))
 
@@ -604,7 +583,7 @@ def test_lists_that_cannot_be_read_are_refused(here, text):
 @pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
 def test_none_of_the_labels_is_not_no_label(here, path):
     none, null = ([], None) if path != "d.csv" else ("[]", "")
-    write_labeled(path, [{"t": "a", "y": ["b"]}, {"t": "a", "y": none}, {"t": "a", "y": null}])
+    write(path, [{"t": "a", "y": ["b"]}, {"t": "a", "y": none}, {"t": "a", "y": null}])
     found = labels_in(dw.Table(path, "t", "y"))
     assert [len(one) for one in found] == [1, 0, 0] and [*map(bool, found)] == [True, True, False]
 
@@ -624,7 +603,7 @@ def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
         lines = [",".join(map(str, row.values())) for row in rows]
         Path(path).write_text("\n".join(["t,y,obscene", *lines]))
     else:
-        write_labeled(path, rows)
+        write(path, rows)
     found = labels_in(dw.Table(path, "t", "y,obscene"))
     assert found == [("y",), (), ("y", "obscene"), ("obscene",)] and all(found)
 

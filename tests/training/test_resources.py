@@ -45,8 +45,6 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
     monkeypatch.setattr(run_module, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     assert "bytes of memory, but only 1,000 are available: lower --dim" in cli.error(LINE)
-    assert "memory available bytes: 1,000" in cli("train c --dry-run", code=1)
-    assert cli.err.endswith("raise --min-count\n")
 
 
 @pytest.mark.parametrize("needed", [99, 100, 101])
@@ -65,23 +63,10 @@ def test_a_failed_allocation_is_one_line_of_error(cli, monkeypatch):
     assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
 
 
-@pytest.mark.parametrize("megabytes", [150, 200])
-def test_a_limit_of_addresses_is_no_bug(megabytes):
-    resource = pytest.importorskip("resource")
-    limits = resource.RLIMIT_AS, (megabytes * 1_024_000,) * 2
-    done = subprocess.run(
-        [sys.executable, "-m", "dcme_w2v", "vocab", "c", "-o", "o"], capture_output=True, text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, timeout=200,
-        preexec_fn=lambda: resource.setrlimit(*limits),
-    )  # fmt: skip
-    last = done.stderr.splitlines()[-1:]
-    assert done.returncode == 0 or last[0].startswith(("error: ", "OpenBLAS")), done.stderr
-    assert "a bug" not in done.stderr and "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize("megabytes", [150, 200, 225, 265, 325, 395])
 @pytest.mark.parametrize("line", [
     "classify train d.tsv -o m", "latent fit d.tsv -o m", "search index d.tsv -o m",
+    "vocab d.tsv -o m",
 ])  # fmt: skip
 def test_a_low_limit_of_addresses_is_one_line_and_no_hang(megabytes, line):
     resource = pytest.importorskip("resource")
@@ -92,8 +77,9 @@ def test_a_low_limit_of_addresses_is_one_line_and_no_hang(megabytes, line):
         env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, timeout=200,
         preexec_fn=lambda: resource.setrlimit(*limits),
     )  # fmt: skip
-    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
-    assert done.stderr.startswith("error: ") and "a bug" not in done.stderr
+    if done.returncode or "vocab" not in line:  # which needs little
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("error: ") and "a bug" not in done.stderr
 
 
 @pytest.mark.slow
@@ -148,6 +134,7 @@ def test_a_dry_run_reports_and_writes_nothing(cli, line):
 def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
     for module in ("files.space", "words.train", "classify.fit", "scdv.fit"):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
+    assert "memory available bytes: 100" in cli(f"{line} --dry-run", code=1)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
     assert "bytes of memory, but only 100 are available: lower" in plan["refused"]
     assert plan["refused"] in cli.err

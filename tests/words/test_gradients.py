@@ -235,6 +235,15 @@ class Problem:
         """The unigram of each group."""
         return [self.counts[g] / self.counts[g].sum() for g in GROUPS]
 
+    def bounded(self, alpha, groups=GROUPS, exact=(), document=0):
+        """The log-likelihood of a document with the bounds of the groups that are not exact."""
+        scores, label = self.scores()[document], self.labels[document]
+        parts = [
+            scores[g] if k in exact else [a @ scores[g] + entr(a).sum()]
+            for k, (g, a) in enumerate(zip(groups, alpha, strict=True))
+        ]
+        return self.weight[document] * (scores[label] - logsumexp(np.concatenate(parts)))
+
     def likelihood(self):
         scores = self.scores()
         return self.weight @ log_softmax(scores, axis=1)[np.arange(len(scores)), self.labels]
@@ -290,20 +299,14 @@ def test_class_noise_ascends_minus_its_loss(objective):
 def test_dcme_of_classes_ascends_its_bound(document, head, draws):
     """Clusters of 16 classes: scored ones are exact, others have the bound of their center."""
     problem = Problem([document])
-    label, alpha = problem.labels[0], problem.centers()
-
-    def bounds():
-        (scores,) = problem.scores()
-        return [a @ scores[g] + entr(a).sum() for a, g in zip(alpha, GROUPS, strict=True)]
-
-    order = np.argsort(np.negative(bounds()), kind="stable").tolist()
+    label, alpha, (scores,) = problem.labels[0], problem.centers(), problem.scores()
+    bounds = [a @ scores[g] + entr(a).sum() for a, g in zip(alpha, GROUPS, strict=True)]
+    order = np.argsort(np.negative(bounds), kind="stable").tolist()
     order.remove(label // 16)
     exact = {label // 16, *order[: 9 if draws else head]}
 
     def ascended():
-        (scores,) = problem.scores()
-        parts = [scores[g] if k in exact else [bounds()[k]] for k, g in enumerate(GROUPS)]
-        return problem.weight[0] * (scores[label] - logsumexp(np.concatenate(parts)))
+        return problem.bounded(alpha, exact=exact)
 
     wanted = ascended()
     found = problem.direction(
@@ -319,14 +322,9 @@ def test_a_center_of_classes_moves_to_the_mean_of_what_it_owes():
     run = problem.learner(rate, objective=1, exact_clusters=0, center_interval=1e-9, epochs=2)
     assert run.epoch(0)
     problem.W[:] = problem.table[:, :CLASSES]
-    alpha = [softmax(problem.scores()[0, :16]), problem.centers()[1]]
-
-    def ascended():
-        (scores,) = problem.scores()
-        bounds = [a @ scores[16 * k : 16 * k + 16] + entr(a).sum() for k, a in enumerate(alpha)]
-        return problem.weight[0] * (scores[36] - logsumexp(np.append(scores[32:], bounds)))
-
-    check_direction(problem.direction(rate, run, 1), problem, ascended, 5e-5)
+    alpha = [softmax(problem.scores()[0, :16]), *problem.centers()[1:]]
+    found = problem.direction(rate, run, 1)
+    check_direction(found, problem, lambda: problem.bounded(alpha, exact={2}), 5e-5)
 
 
 @pytest.mark.parametrize("document", range(DOCUMENTS))
@@ -337,9 +335,7 @@ def test_algorithm_1_of_classes_ascends_the_dual_bound(document, top_items):
     alpha = problem.disturbed()
 
     def ascended():
-        (scores,) = problem.scores()
-        bound = alpha @ scores + entr(alpha).sum()
-        return problem.weight[0] * (scores[problem.labels[0]] - bound)
+        return problem.bounded([alpha], [slice(None)])
 
     wanted = ascended()
     found = problem.direction(objective=1, dcme_update=1, clusters=1, top_items=top_items)
@@ -361,17 +357,9 @@ def test_documents_of_a_batch_see_the_steps_before_them():
     """Of DCME: what clusters owe is in the scores and the bounds, though not yet in the weights."""
     problem, rate = Problem([0, 3]), 0.25
     alpha, before = problem.centers(), problem.W.copy()
-
-    def ascended(document):
-        scores, label = problem.scores()[document], problem.labels[document]
-        parts = [
-            scores[g] if k == label // 16 else [a @ scores[g] + entr(a).sum()]
-            for k, (g, a) in enumerate(zip(GROUPS, alpha, strict=True))
-        ]
-        return problem.weight[document] * (scores[label] - logsumexp(np.concatenate(parts)))
-
-    for document in shuffled(2):
-        step = slope(lambda document=document: ascended(document), problem.W)
+    for one in shuffled(2):
+        own = {problem.labels[one] // 16}
+        step = slope(lambda at=(alpha, GROUPS, own, one): problem.bounded(*at), problem.W)
         problem.W += rate * step
     wanted = (problem.W - before) / rate
     close(problem.direction(rate, objective=1, exact_clusters=0), wanted, 5e-5)
@@ -401,13 +389,8 @@ def test_the_center_of_algorithm_1_is_the_softmax_at_the_mean():
     run = problem.learner(objective=1, dcme_update=1, clusters=1, epochs=2)
     assert run.epoch(0)
     problem.W[:] = problem.table[:, :CLASSES]
-    alpha = softmax(problem.scores()[0])
-
-    def ascended():
-        (scores,) = problem.scores()
-        return problem.weight[0] * (scores[problem.labels[0]] - alpha @ scores)
-
-    check_direction(problem.direction(1, run, 1), problem, ascended, 5e-5)
+    alpha, found = [softmax(problem.scores()[0])], problem.direction(1, run, 1)
+    check_direction(found, problem, lambda: problem.bounded(alpha, [slice(None)]), 5e-5)
 
 
 def test_decay_is_an_implicit_step():

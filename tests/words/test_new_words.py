@@ -104,19 +104,6 @@ def texts():
     Path("new.txt").write_text(NEW)
 
 
-def test_new_words_in_python():
-    sentences = [["tea", "with", "milk"], ["tea", "with", "lemon"]] * 3 + [["rare", "tea"]]
-    options = {"dim": 4, "min_count": 3, "threads": 1}
-    vectors = dw.train(sentences, unk="<unk>", **options)
-    assert "<unk>" in vectors
-    new = [["cocoa", "with", "milk"]] * 5
-    more = dw.train(new, init=vectors, init_vocab="union", **options)
-    assert set(more) == {*vectors, "cocoa"}
-    assert dict(zip(more, more.counts.tolist(), strict=True))["with"] == 11
-    with pytest.raises(ValueError, match="init_vocab=old: requires init"):
-        dw.train(sentences, init_vocab="old")
-
-
 def test_the_end_of_a_line_is_not_a_word_of_earlier_vectors():
     """word2vec.c writes it first; the counts of the others remain theirs."""
     vectors = dw.Vectors(["</s>", "tea", "milk"], np.eye(3, 4), [90, 20, 7])

@@ -79,14 +79,6 @@ def test_most_rows_have_the_dimension(converted):
 # ---- changes ----
 
 
-def test_unit_length_and_the_first_rows(healthy, converted):
-    found = converted(healthy, "--unit --limit 7", "o.safetensors")
-    assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
-    assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
-    cosine = Vectors.load(healthy).similarity("w1", "w2")
-    assert found.similarity("w1", "w2") == pytest.approx(cosine, rel=1e-5)
-
-
 def test_the_mean_is_subtracted(healthy, converted):
     found, before = (
         converted(healthy, "--postprocess center", "o.safetensors"),

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from data import write_corpus
-from helpers import manifest
 
 import dcme_w2v as dw
 from dcme_w2v.declarations import options_in
@@ -88,20 +87,6 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
         assert same(dw.train(form, **QUICK), expected), name
 
 
-@pytest.mark.bits
-def test_returned_vectors_equal_those_in_files(corpus):
-    files = {"output": Path("v.safetensors"), "output_tables": "t", "output_vectors": "input"}
-    v = dw.train(corpus, objective="dcme", clusters=3, **files, **QUICK)
-    tables = dw.Vectors.load("t")
-    for part, found in ((v, dw.Vectors.load("v.safetensors")), (v.context, tables.context)):
-        assert same(found, part) and found.counts.tolist() == part.counts.tolist()
-    written = manifest("v.safetensors")
-    assert v.manifest == written
-    assert written["options"]["objective"] == "dcme" and written["options"]["dim"] == 8
-    tokens = dict(written["tokens"])
-    assert tokens.pop("corpus") * 2 == sum(tokens.values())
-
-
 def test_sentences_are_not_kept_in_memory():
     class Line:
         """A list of tokens that supports weak references."""
@@ -144,7 +129,6 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
 @pytest.mark.parametrize(
     "given, error, message",
     [
-        ({"dim": 0}, ValueError, "dim=0: must be at least 1"),
         ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
         ({"progress": 1}, ValueError, "progress=1: must be True, False or a function"),
         ({"min_count": 10**6}, ValueError, "lower min_count"),

@@ -330,12 +330,6 @@ def test_a_row_longer_than_a_block_is_an_error():
         Vectors.load("v")
 
 
-def test_binary_vectors_need_a_header():
-    Path("v").write_text("a 1 2\n")
-    with pytest.raises(FormatError, match="v:1: has no header"):
-        Vectors.load("v", "binary")
-
-
 @pytest.mark.parametrize("text, said", [
     ("0.1 0.2 0.3\n0.4 -0.5 0.6\n", "begins with the number 0.1, not with a word"),
     ("2 2\n1e-3 0.2 0.3\n.4 -0.5 0.6\n", "begins with the number 1e-3, not with a word"),

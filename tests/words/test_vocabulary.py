@@ -123,9 +123,6 @@ def test_encoding_errors(cli):
     assert not Path("v").exists()
     cli(f"{line} --encoding-errors skip")
     assert Path("v").read_bytes() == b"a 1\n"
-    for encoding in ("utf-16-le", "utf-16-be"):
-        Path("u16").write_text("\ufefftea", encoding=encoding)
-        assert "is UTF-16; convert the file" in cli.error("vocab u16 --output v")
     Path("array").write_text('[{"text": "tea"}]\n')
     for line in ("vocab array --output v", "classify train array --output m"):
         assert "array: is a JSON array; write one object per line" in cli.error(line)
