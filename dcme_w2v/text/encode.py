@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ class CountedCorpus:
 
 
 @dataclass
-class EncodedCorpus(CountedCorpus):
+class EncodedCorpus(CountedCorpus, AbstractContextManager["EncodedCorpus"]):
     """A corpus as word IDs, in a temporary file that is removed with the object.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
@@ -96,9 +97,6 @@ class EncodedCorpus(CountedCorpus):
     def close(self) -> None:
         """Release the disk space as soon as `ids` is no longer referenced."""
         self.ids = np.zeros(0, dtype=np.uint32)
-
-    def __enter__(self) -> EncodedCorpus:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

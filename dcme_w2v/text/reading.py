@@ -14,6 +14,7 @@ from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -369,7 +370,7 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
     return found
 
 
-class KeptBlocks:
+class KeptBlocks(AbstractContextManager["KeptBlocks"]):
     """Keeps the blocks of a stream in a temporary file, to read them again.
 
     If the file cannot be written, reading continues without it.
@@ -380,9 +381,6 @@ class KeptBlocks:
         self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
-
-    def __enter__(self) -> "KeptBlocks":
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:

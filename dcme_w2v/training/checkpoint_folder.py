@@ -67,16 +67,6 @@ class Position:
     seconds: float = 0.0
     epoch_seconds: float = 0.0
 
-    def add(self, seconds: float) -> None:
-        """Add training time, in seconds."""
-        self.seconds += seconds
-        self.epoch_seconds += seconds
-
-    def next_epoch(self) -> None:
-        """Advance to the next epoch, and reset the time within the epoch."""
-        self.epoch += 1
-        self.epoch_seconds = 0.0
-
 
 @dataclass(frozen=True)
 class Checkpoint:

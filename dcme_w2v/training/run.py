@@ -317,14 +317,16 @@ def run_epochs(
         try:
             start = time.monotonic()
             progress = trainer.epoch(position.epoch, watch)
-            position.add(time.monotonic() - start)
+            taken = time.monotonic() - start
+            position.seconds += taken
+            position.epoch_seconds += taken
             if trainer.unfinished is None:
                 figures = {"loss": progress.loss, "lr": progress.lr, **run.scores()}
                 seconds = round(position.epoch_seconds, 3)
                 record = {run.step: position.epoch + 1, "seconds": seconds, **figures}
                 run.end_epoch(record)
                 reporter.epoch(record)
-                position.next_epoch()
+                position.epoch, position.epoch_seconds = position.epoch + 1, 0.0
             if received.number is not None and not is_over(run):
                 raise interrupted(run, received, checkpoints)
             if checkpoints is not None:
