@@ -6,8 +6,6 @@ import pytest
 from data import write_corpus
 from helpers import manifest, topic_margin
 
-from dcme_w2v.words.options import PRESETS
-
 
 @pytest.fixture(autouse=True)
 def corpus():
@@ -25,12 +23,6 @@ LINE = "train c --dim 16 --quiet --output"
 def test_words_of_a_topic_become_similar(cli, kind):
     cli(f"{LINE} v.txt --epochs 30 --sample 0 --lr 0.1 --threads 1 --model {kind}")
     assert topic_margin("v.txt") > 0.3
-
-
-def test_explicit_options_override_a_preset(cli):
-    for flags, given in (("", {}), ("--window 5 -sample 0.01", {"window": 5, "sample": 0.01})):
-        cli(f"{LINE} v.bin --preset likelihood --epochs 1 {flags}")
-        assert (PRESETS["likelihood"] | given).items() <= manifest("v.bin")["options"].items()
 
 
 @pytest.mark.parametrize(
@@ -58,15 +50,6 @@ def test_stdin_can_be_trained_for_several_epochs(cli):
     cli(f"{line} b.bin --threads 1", stdin=Path("c").read_bytes())
     assert manifest("b.bin")["options"]["epochs"] == 5
     assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
-
-
-def test_word2vec_command_line_has_its_defaults(cli):
-    line = "train -train c -output v.bin -size 8 -iter 1 -debug 0"
-    cli(line)
-    assert PRESETS["word2vec"].items() <= manifest("v.bin")["options"].items()
-    cli(f"{line} --output-vectors sum -negative 7")
-    used = manifest("v.bin")["options"]
-    assert (used["output_vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
 
 
 def test_kernels_are_selected_by_the_environment(cli, monkeypatch):

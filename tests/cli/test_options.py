@@ -205,17 +205,6 @@ def test_every_integer_of_every_command_has_bounds(here, cli, name):
 # ---- defaults that depend on other options ----
 
 
-def test_default_rate_of_cbow_depends_on_the_epochs():
-    def rate(**given):
-        return resolved(TrainOptions(**given)).lr
-
-    assert rate(epochs=1) > rate(epochs=4) == 2 * rate(epochs=16)
-    assert rate(epochs=4) == rate(epochs=4, negative=5, sample=1e-3)
-    assert rate(epochs=1, rates="equal") == rate(epochs=4, rates="equal")
-    assert rate(epochs=9, lr=0.01) == 0.01
-    assert rate(epochs=9, model="skipgram") == rate(model="skipgram")
-
-
 def test_default_sample_depends_on_the_vocabulary_size():
     def sample(words, **given):
         return resolved(TrainOptions(**given), words).sample

@@ -27,6 +27,20 @@ def test_files_and_models_without_posix(tmp_path):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
+@pytest.fixture
+def grouped(tmp_path, monkeypatch):
+    """Return a function that makes files of groups of processes, as Linux has them."""
+
+    def make(group, limits):
+        monkeypatch.setattr(platform, "GROUP", tmp_path / "self")
+        monkeypatch.setattr(platform, "GROUPS", tmp_path)
+        for name, text in {"self": group, **limits}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    return make
+
+
 @pytest.mark.parametrize(
     "group, limits",
     [
@@ -36,13 +50,8 @@ def test_files_and_models_without_posix(tmp_path):
         ("7:pids:/a\n8:memory:/a\n", {"memory.max": "1\n", "memory/memory.limit_in_bytes": "5\n"}),
     ],
 )  # fmt: skip
-def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, group, limits):
-    monkeypatch.setattr(platform, "GROUP", tmp_path / "self")
-    monkeypatch.setattr(platform, "GROUPS", tmp_path)
-    (tmp_path / "self").write_text(group)
-    for name, text in limits.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+def test_the_limits_of_groups_of_processes_are_known(grouped, group, limits):
+    grouped(group, limits)
     assert min(platform.memory_limits()) == 5
 
 
@@ -60,14 +69,9 @@ def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, grou
         ("3:memory:/a", {"cpu/a/cpu.cfs_quota_us": "1", "cpu/a/cpu.cfs_period_us": "1"}, 8),
     ],
 )  # fmt: skip
-def test_quotas_of_groups_limit_the_threads(tmp_path, monkeypatch, group, limits, found):
-    monkeypatch.setattr(platform, "GROUP", tmp_path / "self")
-    monkeypatch.setattr(platform, "GROUPS", tmp_path)
+def test_quotas_of_groups_limit_the_threads(grouped, monkeypatch, group, limits, found):
+    grouped(group, limits)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    (tmp_path / "self").write_text(group)
-    for name, text in limits.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
     assert platform.default_threads() == found
 
 

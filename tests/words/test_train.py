@@ -261,6 +261,12 @@ def test_vocabularies_of_few_words(words, objective, threads):
     [
         (0.0626, {}),
         (0.125, {"epochs": 1}),
+        (0.07, {"epochs": 4}),
+        (0.07, {"epochs": 4, "negative": 5, "sample": 1e-3}),
+        (0.035, {"epochs": 16}),
+        (0.06, {"epochs": 1, "rates": "equal"}),
+        (0.01, {"epochs": 9, "lr": 0.01}),
+        (0.05, {"epochs": 9, "model": "skipgram"}),
         (0.0626, {"window": 10, "negative": 20}),
         (0.063, {"epochs": 1, "sample": 0.0}),
         (0.0626, {"sample": 0.0}),

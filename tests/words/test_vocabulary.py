@@ -59,30 +59,20 @@ BAD_LINES = [
     b"caf\xc3 4",
     b"",
 ]
+NOT_COUNTS = "vocab:3: is not a word, a space and a count; give a file that"
+WITHOUT_WORDS = "vocab: has no words; give lines 'word count'"
+BAD_FILES = {
+    **{b"a 5\nb 4\n" + bad + b"\nc 3\n": NOT_COUNTS for bad in BAD_LINES},
+    b"a 5\nb 4\na 3\n": "vocab:3: the word occurs twice; remove one line$",
+    **dict.fromkeys((b"", b"</s> 3\n", b"a 0\n"), WITHOUT_WORDS),
+}
 
 
-@pytest.mark.parametrize("bad", BAD_LINES)
-def test_bad_line_is_named(bad):
+@pytest.mark.parametrize("content", BAD_FILES)
+def test_a_bad_file_is_named_with_its_line(content):
     path = Path("vocab")
-    path.write_bytes(b"a 5\nb 4\n" + bad + b"\nc 3\n")
-    with pytest.raises(
-        FormatError, match=r"vocab:3: is not a word, a space and a count; give a file that"
-    ):
-        Vocabulary.load(path)
-
-
-def test_duplicate_is_named():
-    path = Path("vocab")
-    path.write_bytes(b"a 5\nb 4\na 3\n")
-    with pytest.raises(FormatError, match=r"vocab:3: the word occurs twice; remove one line$"):
-        Vocabulary.load(path)
-
-
-@pytest.mark.parametrize("text", [b"", b"</s> 3\n", b"a 0\n"])
-def test_file_without_words(text):
-    path = Path("vocab")
-    path.write_bytes(text)
-    with pytest.raises(FormatError, match="vocab: has no words; give lines 'word count'"):
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=BAD_FILES[content]):
         Vocabulary.load(path)
 
 
