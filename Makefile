@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet
 C_FILES := $(shell find csrc tests -name '*.[ch]' 2>/dev/null)
-BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
+BUILD_SOURCES := setup.py pyproject.toml dcme_w2v/__init__.py $(shell find csrc -name '*.[ch]') \
     $(shell find dcme_w2v/_core -name '*.pyx' -o -name '*.pxd')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -148,7 +148,7 @@ tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutor
 
 # ---- packages -------------------------------------------------------------------------------
 
-VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' dcme_w2v/__init__.py)
 SDIST := dist/dcme_w2v-$(VERSION).tar.gz
 # Python 3.10 needs a wheel of its own; it is left out where there is no such Python.
 PYTHON310 ?= python3.10
