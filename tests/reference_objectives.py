@@ -151,7 +151,7 @@ class SharedNoise:
 
 
 class Clusters:
-    """Centres alpha (K, N), u = V alpha, entropies; nearest() is (9).
+    """Centers alpha (K, N), u = V alpha, entropies; nearest() is (9).
 
     `margin` is the narrowest choice so far, between clusters or items, in units of a score.
     """

@@ -308,7 +308,7 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         TextClassifier(init="m"),
         TextClassifier(init=model),
     ):
-        one.partial_fit(["a grey whale", "the whale swims"] * 20, ["sea"] * 40)
+        one.partial_fit(["a gray whale", "the whale swims"] * 20, ["sea"] * 40)
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9

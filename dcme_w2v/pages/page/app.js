@@ -1,6 +1,6 @@
 // The page: the field of words with completions, the answers, and the map.
 
-const NEIGHBOURS = 20, COMPLETIONS = 8, GROUPS = 60;
+const NEIGHBORS = 20, COMPLETIONS = 8, GROUPS = 60;
 const byId = (id) => document.getElementById(id);
 
 /** Return an element with text and children. */
@@ -82,20 +82,20 @@ class App {
   }
 
   /** Return a group as a button that shows it alone on the map. */
-  groupItem(number, [words, , , colour]) {
+  groupItem(number, [words, , , color]) {
     const mark = make("span", { className: "mark", textContent: "● " });
-    mark.style.color = coloursNow()[colour];
-    const button = make("button", { type: "button", onclick: () => this.showGroup(number, colour) },
+    mark.style.color = colorsNow()[color];
+    const button = make("button", { type: "button", onclick: () => this.showGroup(number, color) },
       make("span", { className: "word" }, mark, words.join(", ") || "(none)"));
     return make("li", {}, button);
   }
 
-  showGroup(number, colour) {
+  showGroup(number, color) {
     if (number !== this.shown) this.showOnMap(number);
     const { groups } = this.tables[number];
     const rows = [];
-    groups.forEach((group, row) => { if (group === colour) rows.push(row); });
-    this.map.mark([], new Set(), this.map.group === colour ? -1 : colour);
+    groups.forEach((group, row) => { if (group === color) rows.push(row); });
+    this.map.mark([], new Set(), this.map.group === color ? -1 : color);
     if (this.map.group < 0) this.map.all();
     else this.map.fit(rows.slice(0, 2000));
   }
@@ -124,7 +124,7 @@ class App {
     this.close();
     location.hash = encodeURIComponent(text);
     if (!text.trim()) return this.start();
-    this.last = this.tables.map((table) => answer(text, table, NEIGHBOURS));
+    this.last = this.tables.map((table) => answer(text, table, NEIGHBORS));
     const columns = this.last.map((one, number) => this.column(one, this.tables[number]));
     const back = make("button", { type: "button", id: "start", textContent: "← examples", onclick: () => this.ask("") });
     byId("answers").replaceChildren(back, ...columns);

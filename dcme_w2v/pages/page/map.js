@@ -14,7 +14,7 @@ const DIMMED = 0.15; // opacity of all but the answer
 
 /** Return whether the page is dark. */
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const coloursNow = () => (dark.matches ? DARK : LIGHT);
+const colorsNow = () => (dark.matches ? DARK : LIGHT);
 
 class WordMap {
   constructor(canvas, onPick) {
@@ -132,9 +132,9 @@ class WordMap {
     if (!this.table || !this.width) return;
     const { table, pen } = this;
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(name).trim();
+    const color = (name) => style.getPropertyValue(name).trim();
     const zoom = this.scale / this.fitting(), answered = this.hits.length > 0;
-    const inView = this.points(colour("--back"));
+    const inView = this.points(color("--back"));
     const room = new Room(this.width, this.height);
     const rows = this.hover >= 0 ? [this.hover, ...this.hits] : this.hits;
     pen.font = "600 13px system-ui, sans-serif";
@@ -144,11 +144,11 @@ class WordMap {
       return { row, x, y, named: free || (number === 0 && this.hover >= 0) };
     });
     pen.textBaseline = "middle";
-    if (!answered) this.groupLabels(zoom, room, colour("--halo"));
+    if (!answered) this.groupLabels(zoom, room, color("--halo"));
     const near = zoom >= NEAR || !table.labels.length;
-    if (near && !answered && table.ofWords) this.labels(inView, room, colour);
-    this.lines(colour("--hit"));
-    this.marks(colour);
+    if (near && !answered && table.ofWords) this.labels(inView, room, color);
+    this.lines(color("--hit"));
+    this.marks(color);
   }
 
   /** Draw the points in view, rare ones first; return their rows, most frequent first. */
@@ -159,7 +159,7 @@ class WordMap {
     const left = this.center[0] - canvas.width / 2 / scale, top = this.center[1] + canvas.height / 2 / scale;
     const image = this.pen.createImageData(canvas.width, canvas.height);
     new Uint32Array(image.data.buffer).fill(pixelOf(back));
-    const values = coloursNow().map(partsOf), answered = this.hits.length > 0;
+    const values = colorsNow().map(partsOf), answered = this.hits.length > 0;
     const discs = Array.from({ length: CLASSES }, (_, i) => discOf(grow * (2 + i * 0.9), 0.45 + 0.09 * i));
     const inView = [];
     for (let row = table.rows - 1; row >= 0; row--) {
@@ -184,8 +184,8 @@ class WordMap {
   groupLabels(zoom, room, halo) {
     const { table, pen } = this;
     const level = Math.min(ZOOMS.findIndex((most) => zoom < most), table.deepest);
-    const colours = coloursNow();
-    for (const [words, row, own, colour] of table.labels) {
+    const colors = colorsNow();
+    for (const [words, row, own, color] of table.labels) {
       if ((own !== level && !table.given) || !words.length) continue;
       if (this.group >= 0 && table.groups[row] !== this.group) continue;
       const [x, y] = this.place(row);
@@ -194,12 +194,12 @@ class WordMap {
       pen.font = `600 ${this.width < 600 ? 13 : 15 - own}px system-ui, sans-serif`;
       const width = pen.measureText(text).width;
       const from = Math.min(Math.max(x - width / 2, 4), Math.max(4, this.width - width - 4));
-      if (room.take(from, y, width, 18)) this.text(text, from, y, colours[colour], halo);
+      if (room.take(from, y, width, 18)) this.text(text, from, y, colors[color], halo);
     }
   }
 
   /** Label the most frequent words in view that have room. */
-  labels(rows, room, colour) {
+  labels(rows, room, color) {
     const { pen } = this;
     const most = Math.min(LABELS, (this.width * this.height) / 3500);
     pen.font = "11px system-ui, sans-serif";
@@ -210,17 +210,17 @@ class WordMap {
       const [x, y] = this.place(row);
       const name = short(this.table.names[row]);
       if (!room.take(x, y, pen.measureText(name).width + 8)) continue;
-      this.text(name, x + 4, y, colour("--front"), colour("--halo"));
+      this.text(name, x + 4, y, color("--front"), color("--halo"));
       drawn++;
     }
   }
 
   /** Join each hit to the word of the query that is nearest on the map. */
-  lines(colour) {
+  lines(color) {
     const { pen } = this;
     const from = this.hits.filter((row) => this.ofQuery.has(row)).map((row) => this.place(row));
     if (!from.length) return;
-    pen.strokeStyle = colour;
+    pen.strokeStyle = color;
     pen.globalAlpha = 0.45;
     pen.lineWidth = 1;
     pen.beginPath();
@@ -236,25 +236,25 @@ class WordMap {
   }
 
   /** Mark hits by rings, and by their names where there is room. */
-  marks(colour) {
+  marks(color) {
     const { pen } = this;
     for (const { row, x, y, named } of this.marked) {
-      pen.strokeStyle = pen.fillStyle = this.ofQuery.has(row) ? colour("--accent") : colour("--hit");
+      pen.strokeStyle = pen.fillStyle = this.ofQuery.has(row) ? color("--accent") : color("--hit");
       pen.lineWidth = 2;
       pen.beginPath();
       pen.arc(x, y, 4, 0, 2 * Math.PI);
       pen.fill();
       pen.font = "600 13px system-ui, sans-serif";
-      if (named) this.text(short(this.table.names[row]), x + 8, y, pen.fillStyle, colour("--halo"));
+      if (named) this.text(short(this.table.names[row]), x + 8, y, pen.fillStyle, color("--halo"));
     }
   }
 
-  text(text, x, y, colour, halo) {
+  text(text, x, y, color, halo) {
     const { pen } = this;
     pen.lineWidth = 3;
     pen.strokeStyle = halo;
     pen.strokeText(text, x, y);
-    pen.fillStyle = colour;
+    pen.fillStyle = color;
     pen.fillText(text, x, y);
   }
 
@@ -341,12 +341,12 @@ function short(name) {
   return name.length > 32 ? `${name.slice(0, 31)}…` : name;
 }
 
-/** Return the red, green and blue of a colour such as #1f6fb4. */
+/** Return the red, green and blue of a color such as #1f6fb4. */
 function partsOf(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
 
-/** Return a colour as a pixel of a canvas. */
+/** Return a color as a pixel of a canvas. */
 function pixelOf(hex) {
   return new Uint32Array(new Uint8ClampedArray([...partsOf(hex), 255]).buffer)[0];
 }
@@ -361,7 +361,7 @@ function discOf(width, opacity) {
   return { size, alpha };
 }
 
-/** Blend a disc of a colour into an image. */
+/** Blend a disc of a color into an image. */
 function blend(image, x, y, disc, [red, green, blue], opacity) {
   const { data, width } = image, { size, alpha } = disc;
   for (let line = 0, i = 0; line < size; line++) {
