@@ -28,8 +28,6 @@ def texts(ordered, count=600, seed=0, noise=6, kinds=60):
 def corpus():
     Path("d.tsv").write_text(texts(True))
     Path("t.tsv").write_text(texts(True, 200, seed=1))
-    # pairs, each of them rare, take most of a vector's length from the word that matters
-    Path("noise.tsv").write_text(texts(False, noise=60, kinds=100))
 
 
 @pytest.mark.parametrize("more, ngrams, of_lead", [
@@ -54,14 +52,11 @@ def test_pairs_are_chosen_where_they_are_clearly_better(cli, more, ngrams, of_le
     assert accuracy > 0.9 if has_pair else accuracy < 0.9
 
 
-def test_single_words_are_features_where_pairs_are_no_better(cli):
-    Path("d.tsv").write_text(texts(False, 900))
+# of noise, pairs, each of them rare, take most of a vector's length from the word that matters
+@pytest.mark.parametrize("made", [{"count": 900}, {"noise": 60, "kinds": 100}])
+def test_single_words_are_features_where_pairs_are_not_better(cli, made):
+    Path("d.tsv").write_text(texts(False, **made))
     cli(f"{TRAIN} --subwords none --output m")
-    assert described("m")["features"]["lead_ngrams"] == 1
-
-
-def test_single_words_are_chosen_where_they_are_clearly_better(cli):
-    cli("classify train noise.tsv --threads 1 --subwords none --output m")
     features = described("m")["features"]
     assert (features["ngrams"], features["lead_ngrams"]) == (1, 1), cli.err
 

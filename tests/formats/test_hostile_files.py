@@ -211,7 +211,6 @@ PLANTED = [
     ("mkfifo a.bin.json", "info a.bin", 0),
     ("mkdir k; mkfifo k/000001.safetensors", f"{TRAIN} w.bin --resume k", 2),
     ("mkfifo m", f"{CLASSIFY} m", 2),
-    ("mkfifo x.npz", "classify train x.npz --labels c.txt --output m", 1),
 ]
 
 
@@ -223,6 +222,12 @@ def test_what_is_planted_is_neither_followed_nor_waited_for(cli, plant, line, co
     assert cli.run(line) == code, cli.err
     assert [one.name for one in Path("victim").iterdir()] == ["letter"]
     assert Path("victim", "letter").read_text() == "dear"
+
+
+def test_a_pipe_in_place_of_a_file_is_an_error(cli):
+    os.mkfifo("x.npz")
+    error = cli.error("classify train x.npz --labels c.txt --output m")
+    assert "x.npz: is not a regular file" in error
 
 
 # ---- kills between write and rename ----

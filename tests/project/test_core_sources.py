@@ -44,13 +44,19 @@ done
 """
 
 
+def build(folder, **names):
+    """Compile into a folder with these variables of the environment."""
+    pytest.importorskip("Cython")
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", str(folder / "lib")]
+    command += ["--build-temp", str(folder / "temp")]
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | names, capture_output=True, text=True, timeout=120
+    )
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="setup.py ends before it looks for one")
 def test_a_missing_compiler_is_one_line(tmp_path):
-    folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
-    pytest.importorskip("Cython")
-    command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
-    ended = subprocess.run(command, cwd=ROOT, env=os.environ | {"CC": "no-such-cc"},
-                           capture_output=True, text=True, timeout=120)  # fmt: skip
+    ended = build(tmp_path, CC="no-such-cc")
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("error: no C compiler no-such-cc: install gcc")
 
@@ -65,11 +71,7 @@ def test_each_source_is_compiled_once_for_the_target(tmp_path, target, special):
     tool.write_text(COMPILER)
     tool.chmod(0o755)
     names = {name: str(tool) for name in ("CC", "AR", "LDSHARED")}
-    environment = os.environ | names | {"FAKE_TARGET": target, "FAKE_LOG": str(log)}
-    folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
-    pytest.importorskip("Cython")
-    command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
+    build(tmp_path, **names, FAKE_TARGET=target, FAKE_LOG=str(log)).check_returncode()
     calls, sources = log.read_text().splitlines(), [*CSRC.rglob("*.c")]
     assert {"avx2", "avx512"} < {source.stem for source in sources}
     for source in sources:
