@@ -2,4 +2,4 @@
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # before scipy is loaded
+check_addresses()  # raises an error if loading scipy would hang

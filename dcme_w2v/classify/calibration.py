@@ -1,4 +1,4 @@
-"""Calibration: maps scores to probabilities, fitted to documents outside the training data.
+"""Calibration: map scores to probabilities that match held-out documents.
 
 Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
 on the side of a class. If documents have several labels, a probability is the logistic function of
@@ -24,13 +24,14 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a slope or factor, and of a constant
-NOISES = (-9.0, 2.0)  # range of the logarithmic odds of noise
-START = (0.0, 0.0, -3.0)  # logarithm of the factor, constant, logarithmic odds of noise
-PRECISION = 1e-6  # relative change of the log-likelihood that ends the search
-KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)  # the margin of the hinge loss is 4
-BINS, FARTHEST = 64, 64.0  # bins per unit of score; scores beyond FARTHEST count as FARTHEST
-NEVER = -1e9  # score of a class without documents
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds of slopes and factors, and of constants
+NOISES = (-9.0, 2.0)  # bounds of the log-odds of noise
+START = (0.0, 0.0, -3.0)  # initial log of the factor, constant, and log-odds of noise
+PRECISION = 1e-6  # the fit ends when the log-likelihood changes by a smaller share
+# The outer knots are at the margin of the hinge loss, 4.
+KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
+BINS, FARTHEST = 64, 64.0  # number of bins per unit of score; larger scores count as FARTHEST
+NEVER = -1e9  # the score of a class that has no documents
 KINDS = ("softmax", "normalized", "logistic")
 
 
@@ -61,7 +62,7 @@ class Calibration:
     def fit(
         cls, kind: str, scores: F64, labels: Sequence[Sequence[int]], weights: F64
     ) -> Calibration:
-        """Return the calibration with the highest likelihood.
+        """Fit the calibration that is most likely for labeled documents.
 
         Parameters
         ----------
@@ -78,7 +79,7 @@ class Calibration:
         return fitted(scores, labels, weights)
 
     def apply(self, scores: F64) -> F64:
-        """Return the log-probabilities of scores, shape (documents, classes).
+        """Convert scores to log-probabilities, shape (documents, classes).
 
         Raises
         ------
@@ -112,7 +113,7 @@ class Calibration:
 
     @classmethod
     def restored(cls, stored: Any) -> Calibration:
-        """Restore a stored calibration; raise ValueError if it is not valid."""
+        """Restore a calibration from its stored form; raise ValueError if that is invalid."""
         kind, *rest = stored if isinstance(stored, list) and stored else [""]
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
@@ -120,9 +121,9 @@ class Calibration:
         if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
             raise ValueError("must be the name of a calibration method followed by its parameters")
         if min(numbers[1:]) <= 0:
-            raise ValueError("has a slope that is not positive")
+            raise ValueError("contains a slope that is not positive")
         if not 0 <= noise < 1:
-            raise ValueError("has a noise share outside the range 0 to 1")
+            raise ValueError("contains a noise share that is not between 0 and 1")
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 
@@ -132,14 +133,14 @@ def logistic(odds: Any) -> Any:
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the increase of the log-odds from the first knot to each knot; 0 at score 0."""
+    """Return the increases of the log-odds between knots, such that their sum is 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return how much of each piece lies between 0 and a score, shape (scores, pieces)."""
+    """Return the length of each piece between 0 and a score, shape (scores, pieces)."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -149,7 +150,7 @@ def _pieces(scores: F64) -> F64:
 
 
 def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit slopes and the constant to document-label pairs, which are counted in bins of scores.
+    """Fit slopes and a constant to document-label pairs, counted in bins of scores.
 
     As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
     for the m others. The slopes of neighboring pieces differ only if the pairs support it.
@@ -181,7 +182,7 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
 
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit a, b and the share of noise to documents that have one label each.
+    """Fit slope a, constant b and a share of noise to documents that have one label each.
 
     As b falls, the probabilities become the softmax of a times the scores. One part in n + 1 of
     each document's target is the uniform distribution; see `likeliest_factors`. Without a share of
@@ -197,8 +198,8 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         a, b, noise = math.exp(at[0]), at[1], float(logistic(at[2]))
         clean = np.exp(Calibration("normalized", (a,), b).apply(scores))
         p = (1 - noise) * clean + noise / classes
-        of_clean = wanted * (1 - noise) * clean / p  # the part that is not noise
-        # the derivative of log sigma(x) is sigma(-x)
+        of_clean = wanted * (1 - noise) * clean / p  # the posterior that the label is not noise
+        # because the derivative of log sigma(x) is sigma(-x)
         slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
         slopes *= logistic(-(a * centered + b))
         rest = of_clean.sum() - (1 - noise)
@@ -214,7 +215,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Return the factors for summing models' scores by maximum likelihood, and that likelihood.
+    """Return the most likely factors for adding models' scores, and their log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

@@ -1,4 +1,4 @@
-"""Chooses settings on held-out documents: defaults, L2 penalties, and the search of `--tune`.
+"""Choose settings on held-out documents, by default or by the search of --tune.
 
 A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
 If there are few candidates, all are trained on all folds. If there are many, all are first trained
@@ -48,31 +48,27 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-EPOCHS_OF_DUAL = 6  # as good as 16 epochs on text; four times as many for few documents
-STRENGTHS = (1.0, 0.1, 3.0)  # values of C in LinearSVC; 0.1 resists wrong labels
-MOST_SQUARED = 4.0  # above this squared row length, the dual solver takes too many epochs
+EPOCHS_OF_DUAL = 6  # on text as good as 16 epochs; few documents get four times as many
+STRENGTHS = (1.0, 0.1, 3.0)  # candidate values of LinearSVC's C, of which 0.1 resists wrong labels
+MOST_SQUARED = 4.0  # for longer rows (squared length), the dual solver takes too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
-MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents for comparisons
-REGULARIZED = (
-    -CLEARLY / 2
-)  # threshold for the setting that resists wrong labels, which hide its benefit
-KEPT = 3  # one in KEPT candidates continues, with KEPT times as many documents
-TABLES, KEPT_SCORES = (
-    1 << 28,
-    1 << 23,
-)  # maximum weights of concurrent trials, and scores of one setting
+MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents by default and with --tune
+REGULARIZED = -CLEARLY / 2  # wrong labels hide the benefit of the setting that resists them
+KEPT = 3  # 1/KEPT of the candidates continue with KEPT times as many documents
+TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # maximum numbers of concurrent weights and kept scores
 
-Setting = dict[str, Any]  # option values by name
-Measure = Callable[[F64, Sequence[Sequence[int]]], F64]  # returns one value per document
+Setting = dict[str, Any]  # values of options, by name
+# Measures scores by labels: one value per document.
+Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
 
 def accuracy(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return 1 for each document whose highest-scoring class is one of its labels, otherwise 0."""
+    """Return 1 for each document whose highest-scoring class is one of its labels, else 0."""
     return relevance(labels, scores.shape[1])[np.arange(len(scores)), scores.argmax(axis=1)] + 0.0
 
 
 def log_likelihood(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return the logarithm of the probability of each document's label."""
+    """Return the log-probability of each document's label."""
     return log_softmax(scores)[np.arange(len(scores)), [own[0] for own in labels]]
 
 
@@ -83,7 +79,7 @@ def ranking(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 @dataclass(frozen=True)
 class Problem:
-    """Labeled documents, the options that the user gave, and the features to choose from.
+    """A classification problem: labeled documents, given options, and candidate features.
 
     Attributes
     ----------
@@ -128,7 +124,7 @@ class Problem:
         )  # fmt: skip
 
     def rows(self, setting: Setting) -> csr_matrix:
-        """Return the document rows for a feature setting."""
+        """Return the documents as rows with the features of a setting."""
         return self.data.matrix if self.under is None else self.under(setting)
 
     @property
@@ -142,7 +138,7 @@ class Problem:
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return the entries of a setting that the given options leave open.
+        """Return the entries of a setting whose options the user has not given.
 
         A given final learning rate also fixes the initial one, because both define one schedule.
         """
@@ -156,7 +152,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the search: candidate settings, and the shares of documents to train on."""
+    """A step of the search: its candidates, their measure, and shares of documents to train on."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -168,7 +164,7 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return the equivalent of LinearSVC with C = 1, or with a higher C for few text documents.
+    """Return settings equivalent to LinearSVC with C = 1, or with a higher C for few texts.
 
     LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
     the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
@@ -191,7 +187,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
 
 
 def is_dual(problem: Problem, best: Setting) -> bool:
-    """Return whether the dual solver is used.
+    """Return whether the dual solver is to be used.
 
     It is used if the problem fits into memory, rows are not much longer than 1, and no SGD option
     is given.
@@ -204,9 +200,10 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate penalties for the dual solver; few text documents need weaker ones."""
+    """Return candidate L2 penalties for the dual solver, which are weaker for few texts."""
     count = len(problem.data.labels)
-    epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)  # equal documents need many
+    # For few documents, equal ones among them need many epochs.
+    epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)
     return [
@@ -216,24 +213,24 @@ def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def is_few(problem: Problem, best: Setting) -> bool:
-    """Return whether there are few text documents: fewer documents than words."""
+    """Return whether there are fewer than `FEW` documents, and more features than documents."""
     return len(problem.data.labels) < min(FEW, problem.rows(best).shape[1])
 
 
 def _bias(problem: Problem, best: Setting) -> float:
-    """Return the value of the bias feature; higher values were worse with many classes."""
+    """Return the default value of the bias feature, in proportion to the rows' lengths."""
     return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
 
 
 def _length(problem: Problem, best: Setting) -> float:
-    """Return the length of a typical document."""
+    """Return the length of a typical document row."""
     rows = problem.rows(best)
     square, _ = length_and_steps(rows, np.arange(rows.shape[0]), problem.data.weights)
     return math.sqrt(square or 1.0)
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and one that resists wrong labels by a lower C or rate."""
+    """Return the default setting, and one with a lower C or rate that resists wrong labels."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -247,12 +244,12 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_rates(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate learning rates for many labels, most of which are rare."""
+    """Return candidate learning rates for many labels that are mostly rare."""
     return [{**best, **problem.open({"lr": n * RATE_OF_HINGE})} for n in (1, 2)]
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate settings for features."""
+    """Return the best setting so far with each candidate for the features."""
     return [{**best, **one} for one in problem.features]
 
 
@@ -283,7 +280,7 @@ def of_penalties(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
-    """Return the stages of the search, by default or with --tune; none if nothing is open."""
+    """Return the stages of the search, by default or with --tune; [] if nothing is open."""
     given, measure = problem.given, problem.measure
     features = Stage(of_features, measure)
     if given.solver == "lbfgs":
@@ -309,14 +306,14 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 
 def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
-    """Return the weighted mean of the values, and its standard error."""
+    """Return the weighted mean of values, and its standard error."""
     shares = weights / weights.sum()
     mean = float(shares @ figures)
     return mean, math.sqrt(float(np.square(shares) @ np.square(figures - mean)))
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the first candidate that no other one clearly beats (Breiman et al. 1984).
+    """Return the first candidate that the best one does not clearly beat (Breiman et al. 1984).
 
     If `clearly` is negative, another candidate is returned unless it is clearly worse than the
     first.
@@ -343,7 +340,7 @@ def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> in
 
 
 def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
-    """Return the rarest label of each document."""
+    """Return each document's label that is rarest among all documents."""
     counts = np.bincount(instances_of(labels)[1], minlength=classes).tolist()
     return np.array([min(own, key=counts.__getitem__) for own in labels], dtype=np.int64)
 
@@ -351,7 +348,7 @@ def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
 def folds_of(
     labels: I64, folds: int, random: np.random.Generator, groups: I64 | None = None
 ) -> I64:
-    """Assign a fold to each document, with the documents of a class spread evenly.
+    """Assign documents to folds, such that each class is spread evenly over the folds.
 
     All documents of a group get the same fold. A group counts as the class of its first document.
     """
@@ -368,7 +365,7 @@ def folds_of(
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Out-of-fold scores of documents, and their labels."""
+    """Out-of-fold scores of documents, with their labels and weights."""
 
     scores: F64
     labels: list[Sequence[int]]
@@ -423,7 +420,7 @@ class Choice:
 
     @property
     def line(self) -> str:
-        """The chosen settings as a message."""
+        """The chosen settings, and how they compared, as a message."""
         if not self.trials:
             why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
             return f"{self.flags}, chosen without a comparison{why}"
@@ -448,15 +445,15 @@ def flags_of(setting: Setting) -> str:
 class _Trial:
     figures: F64
     scores: F64 | None = None
-    known: Bools | None = None  # whether the models were trained on labels of the document
+    known: Bools | None = None  # whether each document's label was in the training data
 
 
 class _Over(Exception):
-    """Raised when time runs out or a signal arrives."""
+    """Raised in a trial when time runs out or a signal arrives."""
 
 
 class Search:
-    """Measures settings by cross-validation, and remembers the results.
+    """Measures settings by cross-validation, stores the results, and finds the best setting.
 
     Parameters
     ----------
@@ -524,7 +521,7 @@ class Search:
         return choice
 
     def scores(self, setting: Setting) -> OutOfFold:
-        """Return out-of-fold scores of documents; classes without training data have none."""
+        """Return out-of-fold scores of the documents whose classes were in the training data."""
         return self._out_of_fold(self._measured([setting], self.problem.measure, 1.0)[0])
 
     def _run(self, stage: Stage, choice: Choice) -> None:
@@ -550,7 +547,7 @@ class Search:
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
     ) -> list[list[_Trial]]:
-        """Run the trials of the settings on every fold, several at a time."""
+        """Run the trials of all settings on every fold, several at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
         size = max([self._rows(one).shape[1] for one in new], default=1)
         threads = min(
@@ -572,12 +569,12 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> csr_matrix:
-        """Return the documents for a setting, in fewer dimensions if the dual solver is used."""
+        """Return the documents for a setting, which are rotated for the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
         if id(rows) not in self._rotated:
-            self._rotated[id(rows)] = rows, rotated(rows)  # a reference keeps the id
+            self._rotated[id(rows)] = rows, rotated(rows)  # holding `rows` keeps its id unique
         return self._rotated[id(rows)][1]
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
@@ -604,7 +601,7 @@ class Search:
         return _Trial(measure(scores, out.labels), scores, has)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on some documents, with the penalty in proportion to their weight."""
+        """Train on some documents, with the L2 penalty scaled to their share of the weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         options = replace(options, l2=l2, threads=1)

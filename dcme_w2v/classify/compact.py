@@ -1,4 +1,4 @@
-"""Encodings of small models: signed levels, quantized idf, words and ascending integers.
+"""Encode the parts of small models: signed levels, idf, words and ascending integers.
 
 All of them are compressed with LZMA: ascending numbers as differences, and words without the prefix
 that each shares with the previous word.
@@ -22,9 +22,9 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-CODES = 255  # number of steps of idf
+CODES = 255  # idf values are quantized to this many steps
 MAX_ROWS = 2**31 - 2
-LONGEST_SHARED = 255  # maximum bytes of a shared prefix
+LONGEST_SHARED = 255  # a shared prefix has at most this many bytes
 FILTERS: list[dict[str, Any]] = [
     {"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1 << 22,
      "lc": 4, "lp": 0, "pb": 0}
@@ -45,7 +45,7 @@ class Steps:
 
     @classmethod
     def of(cls, numbers: F32) -> Steps:
-        """Quantize numbers to the nearest steps."""
+        """Quantize numbers to the nearest of 256 steps."""
         lowest = float(numbers.min()) if len(numbers) else 1.0
         step = (float(numbers.max(initial=1.0)) - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
@@ -56,7 +56,7 @@ class Steps:
 
 
 def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]:
-    """Pack signed levels, int8 of shape (features, classes), as positions and values.
+    """Pack a matrix of signed levels as arrays of positions and values.
 
     Features with the same entry in `kinds`, the quantized idf, are stored side by side, because
     their levels are similar.
@@ -66,7 +66,7 @@ def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]
 
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> CompressedRows:
-    """Unpack the levels of a model, shape (features, classes)."""
+    """Unpack the levels in a model file, shape (features, classes)."""
     shape = len(kinds), classes
     places = unpack_ascending(model, "places", entries, len(kinds) * classes)
     levels = unpack(model, "levels", np.int8, entries)
@@ -78,14 +78,14 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
-    """Return the words of some rows in byte order, and their rows."""
+    """Return the words of the given rows in byte order, and their rows in this order."""
     spelled = list(words.spellings())
     order = sorted(rows.tolist(), key=spelled.__getitem__)
     return Words.from_words(map(spelled.__getitem__, order)), np.array(order, dtype=np.int64)
 
 
 def pack_words(words: Words) -> U8:
-    """Pack words in byte order: lengths of shared prefixes, then the remaining bytes."""
+    """Pack words in byte order, as lengths of shared prefixes and as remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
     near = np.arange(1, len(words))  # words that agree with the previous word so far
@@ -101,7 +101,7 @@ def pack_words(words: Words) -> U8:
 
 
 def unpack_words(model: Model, count: int) -> Words:
-    """Unpack the words of a model."""
+    """Unpack the words in a model file."""
     length = int(model.number("words_length", 0, MAX_ROWS))
     data = _decompressed(model, "words", 2 * count + length)
     try:
@@ -112,7 +112,7 @@ def unpack_words(model: Model, count: int) -> Words:
 
 
 def pack(numbers: Array) -> U8:
-    """Compress numbers byte by byte: first the lowest bytes of all, then the next higher ones."""
+    """Compress the bytes of numbers by significance: the lowest bytes of all numbers first."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
     search = SHORT_SEARCH if planes.nbytes > MANY_BYTES else {}
@@ -122,7 +122,7 @@ def pack(numbers: Array) -> U8:
 
 
 def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Array:
-    """Decompress `count` numbers of a model."""
+    """Decompress `count` numbers in a model file."""
     kind = np.dtype(dtype).newbyteorder("<")
     data = _decompressed(model, name, count * kind.itemsize)
     if len(data) != count * kind.itemsize:
@@ -132,12 +132,12 @@ def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Arra
 
 
 def pack_ascending(numbers: I64) -> U8:
-    """Compress ascending numbers as differences."""
+    """Compress the differences of ascending numbers."""
     return pack(np.diff(numbers, prepend=0))
 
 
 def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
-    """Decompress the ascending numbers of a model."""
+    """Decompress ascending numbers in a model file, and check that they are below a bound."""
     found = np.cumsum(unpack(model, name, np.int64, count))
     if ((found < 0) | (found >= below)).any() or (np.diff(found) <= 0).any():
         raise model.fault(name, f"must ascend and stay below {below}")
@@ -145,7 +145,7 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
 
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
-    """Decompress an array, stopping at one byte more than `most`."""
+    """Decompress an array in a model file; raise if it has more than `most` bytes."""
     data = model.array(name, "uint8", None).tobytes()
     try:
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS).decompress(data, most + 1)

@@ -1,4 +1,4 @@
-"""Continues a trained classifier on new documents: its weights, words and labels are the start.
+"""Continue the training of a classifier on new documents, from its weights.
 
 The more earlier documents contain a feature, the less its weights move: its values are multiplied
 by the share of its documents that are new, and its weights are divided by that share. A new word is
@@ -36,13 +36,13 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # more features than documents have
-OF_RUN = ("threads", "seed", "patience")  # run options that do not affect the model
+ANY = 2**31 - 2  # a limit that no number of features reaches
+OF_RUN = ("threads", "seed", "patience")  # options of a run that do not affect what a model means
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
 class GrownFeatures(TextFeatures):
-    """A model's features, to which `fit_transform` adds the features of new documents.
+    """The features of a model, to which `fit_transform` adds features of new documents.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class GrownFeatures(TextFeatures):
     def fit_transform(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> csr_matrix:
-        """Add columns, and return the rows of the documents; see `TextFeatures.fit_transform`."""
+        """Add columns for new features of documents, and return the documents' rows."""
         before = self._before
         if before.names is None:
             if before.buckets is not None:
@@ -96,7 +96,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Return how many earlier documents contain each feature, computed from its idf.
+        """Return how many earlier documents contain each feature, as its idf implies.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -109,12 +109,12 @@ class GrownFeatures(TextFeatures):
         return np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
-        """Weight rows of counts by the idf over all earlier and new documents."""
+        """Weight rows of counts by the idf of earlier and new documents together."""
         self.idf = np.ones(len(total), dtype=np.float32)
         if self.options.weighting == "tfidf":
             documents = counts.shape[0] + self._documents
             self.idf = (np.log((1 + documents) / (1 + total)) + 1).astype(np.float32)
-        before = np.append(self._before.idf, 1.0)  # the last one is for new features
+        before = np.append(self._before.idf, 1.0)  # index -1 of new features selects the last item
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
@@ -124,7 +124,7 @@ class GrownFeatures(TextFeatures):
 
 
 def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Return a matrix with its columns moved to other positions."""
+    """Move the columns of a matrix to other positions."""
     parts = (matrix.data, column_of[matrix.indices], matrix.indptr)
     found = csr_matrix(parts, shape=(matrix.shape[0], columns))
     found.sort_indices()
@@ -160,7 +160,7 @@ class Continued:
     def settings(
         self, options: ClassifyOptions, features: FeatureOptions
     ) -> tuple[ClassifyOptions, FeatureOptions]:
-        """Return the model's options, updated with the given options of the training schedule.
+        """Return the model's options, with the given options of the training schedule.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Continued:
         return self._filled(options, self._options, self.model.options), own
 
     def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
-        """Return the text features, to which new documents can add columns; None for vectors."""
+        """Return text features to which new documents can add columns; None for vectors."""
         own = self.model.text
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
@@ -182,7 +182,7 @@ class Continued:
         return None if own is None else GrownFeatures(own, options, self._documents)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
-        """Update the options `own` with given ones, ignoring values that `trained` already has."""
+        """Update the options `own` by given ones that differ from those of `trained`."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)
@@ -197,7 +197,7 @@ class Continued:
         return replace(given, **found)
 
     def start(self, corpus: Dataset) -> Start:
-        """Return the initial weights, arranged by the columns and classes of the new documents."""
+        """Return the model's weights, arranged by the new documents' columns and classes."""
         model, bias = self.model, self._options.bias
         classes, text = corpus.classes, corpus.text
         place = np.array([classes.index(name) for name in model.classes])
@@ -217,11 +217,12 @@ class Continued:
         table[-1, place] = constant / bias if bias else 0
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        scale = np.where(share > 0, share, 1)  # features without new documents do not move
+        # The weights of features without new documents do not move.
+        scale = np.where(share > 0, share, 1)
         return Start(weights, scale.astype(np.float32))
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
-        """Add the classes and columns of the model to the new documents."""
+        """Add the model's classes and columns to the new documents."""
         kind, name = self.model.label_kind, next(iter(corpus.counts), "")
         try:
             if label_kind not in (None, kind):
@@ -242,12 +243,12 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """The input column to which each row of the model's weights belongs."""
+        """The input column of each row in the model's weights."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report the accuracy on the new documents, and recalibrate if there are many of them.
+        """Report the model's accuracy on new documents, and recalibrate it if there are many.
 
         The model was not trained on them, so that they serve as held-out documents.
         """
@@ -267,7 +268,7 @@ class Continued:
             set_probabilities(fitted, own, corpus.multilabel, bool(corpus.none))
 
     def added(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a model's record with the counts of its earlier documents added."""
+        """Add the counts of earlier documents to a model's record."""
         before, labels = self.model.record, dict(record["labels"])
         for name, count in before.get("labels", {}).items():
             labels[name] = labels.get(name, 0) + count
@@ -276,7 +277,7 @@ class Continued:
 
 
 def _for_sgd(options: Any) -> ClassifyOptions:
-    """Return options for gradient descent; the dual solver cannot start from given weights."""
+    """Replace the dual solver, which cannot start from given weights, by gradient descent."""
     if options.solver != "dual":
         return options
     schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * LONG}
@@ -284,7 +285,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return why training cannot continue from this model, or an empty string if it can."""
+    """Return why training cannot continue from a model, or "" if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"

@@ -1,4 +1,4 @@
-"""Reads labeled documents from text or vector files, and holds out a share of them."""
+"""Read labeled documents from text or vector files, and hold out a share of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class DocumentsJob:
-    """Inputs and outputs for training on labeled documents.
+    """The inputs and outputs of training on labeled documents.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class DocumentsJob:
 
 @dataclass
 class Dataset:
-    """Documents as read from the input, divided into training and held-out ones.
+    """The documents of the input, divided into training and held-out ones.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Dataset:
 
     @functools.cached_property
     def classes(self) -> list[str]:
-        """The sorted labels of the training documents and of an earlier model, if there is one."""
+        """The sorted labels of the training documents and of the model that continues training."""
         return sorted({*self.counts, *(self.before.classes if self.before else ())})
 
     @functools.cached_property
@@ -149,7 +149,7 @@ class Dataset:
         return self._weighted(Labeled(self.matrix, labels, groups=groups), self.sample_weight)
 
     def _weighted(self, data: Labeled, own: F64 | None = None) -> Labeled:
-        """Weight documents by their classes; the training documents determine balanced weights."""
+        """Multiply the weights of documents by those of their classes."""
         if self.class_weight is not None:
             labels = numbers_of(self.labels, self.classes)
             by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
@@ -172,29 +172,29 @@ class Dataset:
 
     @functools.cached_property
     def multilabel(self) -> bool:
-        """Whether any training document, of this run or an earlier one, has several labels."""
+        """Whether any training document of this or an earlier run has several labels."""
         several = self.before is not None and self.before.multilabel
         return several or any(len(labels) != 1 for labels in self.labels if labels)
 
     @property
     def none(self) -> int:
-        """Number of training documents that have none of the labels."""
+        """Number of training documents that are known to have no label."""
         return sum(bool(one) and not len(one) for one in self.labels)
 
     @property
     def groups(self) -> I64:
-        """The group of each row; the tokens of a sentence form a group and stay in one fold."""
+        """The group of each row, whose rows share a fold, such as the tokens of a sentence."""
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether texts are kept, and are so short that few character n-grams repeat."""
+        """Whether texts are kept and are so short that words rarely repeat in them."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
-        """Return the training documents with other features, from their kept counts or texts."""
+        """Make other features of the training documents from their kept counts or texts."""
         assert self.text is not None
         most = options.features_of(len(self.classes)) if most is None else most
         if self.texts:
@@ -205,7 +205,7 @@ class Dataset:
         return replace(self, text=text, matrix=matrix)
 
     def with_held(self) -> Dataset:
-        """Append the held-out rows to the documents, if texts are kept."""
+        """Return the training documents and, if texts are kept, the held-out ones."""
         if self.text is None or not self.held_texts:
             return self
         return replace(self, held_matrix=self.text.transform(self.held_texts))
@@ -222,7 +222,7 @@ class Dataset:
 
 
 def _is_typed(path: Source) -> bool:
-    """Return whether a source distinguishes the text "1.5" from the number 1.5, unlike CSV."""
+    """Return whether a source has types: unlike CSV, it distinguishes "1.5" from 1.5."""
     if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
         return isinstance(path, Table) and path.rows is not None
     return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
@@ -231,7 +231,7 @@ def _is_typed(path: Source) -> bool:
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
 ) -> str:
-    """Summarize the documents in one line; `without_label` describes those without a label."""
+    """Summarize the documents in one line, in which `without_label` describes unlabeled ones."""
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} {noun}" if classes else ""
     line += f", {read.matrix.shape[1]:,} features"
@@ -247,7 +247,7 @@ def corpus_line(
 
 
 def are_vectors(docs: Sequence[str]) -> bool:
-    """Return whether the input is vectors (True) or text."""
+    """Return whether the input consists of vectors, not text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
         raise UsageError("the input mixes text and vectors; give files of one kind")
@@ -255,7 +255,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error message for files without labels, which explains where labels belong.
+    """Return the error message for files without labels, which says where labels belong.
 
     Parameters
     ----------
@@ -389,7 +389,9 @@ def _weighs(document: Document, weights: list[float]) -> bool:
     except (TypeError, ValueError):
         weight = math.nan
     if not 0 <= weight < math.inf:
-        raise CorpusError(f"{document.place}: the weight {value!r:.40} is not a number from 0")
+        raise CorpusError(
+            f"{document.place}: the weight {value!r:.40} is not a nonnegative number; correct it"
+        )
     weights += [weight] if weight else []
     return weight > 0
 
@@ -403,24 +405,24 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; raise an error if there are far more than the size of the files allows."""
+    """Yield documents; raise an error if there are far more than the files' size allows."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
-        if len(sizes) == len(docs):  # regular files
+        if len(sizes) == len(docs):  # all are regular files
             check_expansion(str(docs[0]), sum(sizes), decoded)
         yield document
 
 
 class _Texts:
-    """Texts that are kept in memory as long as they fit into a limit."""
+    """Keeps texts in memory as long as they fit into a limit."""
 
     def __init__(self, room: float) -> None:
         self.list: list[Text] = []
         self._room = room
 
     def kept(self, text: Text) -> Text:
-        """Store a text if it fits into the limit, and return it."""
+        """Keep a text, or drop all texts once the limit is exceeded; return the text."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text
@@ -435,7 +437,7 @@ def _read_rows(
     unlabeled: Sequence[str],
     takes_none: bool,
 ) -> Dataset:
-    """Read vectors; see `read`."""
+    """Read labeled vectors from files."""
     parts: list[csr_matrix] = []
     names: Labels = []
     for path in docs:
@@ -464,7 +466,7 @@ def _read_rows(
 
 
 class Doubts:
-    """Detects probable mistakes in the input, such as a header or markup, and warns about them.
+    """Detects and reports probable mistakes in the input, such as a header or markup.
 
     Parameters
     ----------
@@ -479,7 +481,7 @@ class Doubts:
         self._tag = ""
 
     def add(self, document: Document) -> None:
-        """Add a document with labels."""
+        """Look at a document with labels."""
         self._first = self._first if self._documents else document.labels
         self._documents += 1
         self._classes.update(document.labels)
@@ -490,7 +492,7 @@ class Doubts:
         self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
-        """Warn about probable mistakes in the documents; tokens are not checked.
+        """Warn about probable mistakes in the documents that were added.
 
         Signs of mistakes are a header in the first line, almost as many classes as documents,
         labels that are longer than the texts, and markup.
@@ -523,14 +525,13 @@ class Doubts:
             )
 
 
-DOCUMENT_BYTES = 100  # minimum memory of a document besides its text
-MIN_DOUBTED = 20  # with fewer documents, mistakes are not looked for
+DOCUMENT_BYTES = 100  # a document takes at least this memory besides its text
+MIN_DOUBTED = 20  # fewer documents than this are not checked for mistakes
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-# Large batches share the n-grams of repeated words; batches of long documents would take too much
-# memory.
+# Large batches share the n-grams of repeated words; long documents get smaller batches.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
-_LOOK_BYTES = 4096  # number of bytes of each text that are checked for markup
-# This matches HTML tags only, because <U> may be a stock ticker, and <joe@example.org> an address.
+_LOOK_BYTES = 4096  # this many first bytes of each text are checked for markup
+# Matches only HTML tags: <U> may be a stock ticker, and <joe@example.org> an address.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"
@@ -542,7 +543,7 @@ _HEADERS = frozenset(
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
-    """Raise UsageError if there is no held-out document on which a model can be measured.
+    """Raise UsageError if no held-out document has a label that a model can predict.
 
     Without `classes`, labels are not compared.
     """
@@ -572,7 +573,7 @@ def pieces(
     labels: str | None,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield batches of rows in the form that the model takes, with their labels and documents.
+    """Yield batches of rows in the form that a model takes, with labels and documents.
 
     Vectors come without documents. At the end, this raises CorpusError if labels are required and
     no document has one, and warns if at least a tenth of the documents contain none of the model's
@@ -609,7 +610,8 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        is_awaited = STANDARD in map(str, docs)  # process each row as soon as it arrives
+        # Rows of standard input are processed as soon as they arrive.
+        is_awaited = STANDARD in map(str, docs)
         batches = _batches(documents, 1 if is_awaited else DOCUMENTS_AT_ONCE)
     for some in batches:
         rows = model.rows([document.text for document in some])
@@ -617,7 +619,7 @@ def _pieces(
 
 
 def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """Yield batches of at most `most` documents and about `BYTES_AT_ONCE` bytes of text."""
+    """Group documents into batches of at most `most` and about `BYTES_AT_ONCE` bytes."""
     some, size = list[Document](), 0
     for one in documents:
         some.append(one)
@@ -630,7 +632,7 @@ def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to the columns of a model, and warn if `path` has other columns."""
+    """Restrict vectors to a model's columns, and warn if others are dropped."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(

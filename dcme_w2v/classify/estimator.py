@@ -47,11 +47,11 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-MOST_VISITS = 100  # maximum weight of a row in a call of partial_fit
+MOST_VISITS = 100  # partial_fit visits a row at most this many times
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Choose the softmax with L-BFGS for small numeric data, where it is as fast as the default.
+    """Choose the softmax and L-BFGS for small numeric data, for which it is fast.
 
     The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
     small sets of texts, for which the hinge loss is better.
@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # penalties are chosen where the solver is
+    if given.solver == "lbfgs":  # the choice of a solver includes that of a penalty
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 
@@ -161,11 +161,12 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, and its dtype
+    # Whether the indicator matrix y was sparse, and its dtype.
+    _indicator: tuple[bool, Any] | None = None
     _calibration: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
-        """Fit to rows and their labels.
+        """Fit to rows with labels.
 
         Parameters
         ----------
@@ -195,7 +196,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_labels(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit to rows that have one label each."""
+        """Fit to rows, each of which has a single label."""
         check_all_labeled(y)
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -223,7 +224,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _sets_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
     ) -> Labeled:
-        """Combine rows with the labels that the indicator matrix `y` assigns to them."""
+        """Combine rows with their labels in an indicator matrix."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
@@ -246,7 +247,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_sets(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit to rows and an indicator matrix."""
+        """Fit to rows whose labels are in an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
@@ -255,7 +256,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):
             raise UsageError(
-                "y assigns no labels: all entries are 0; set an entry to 1 for each label of a row"
+                "y assigns no labels, since all entries are 0; set an entry to 1 for each label "
+                "of a row"
             )
         given = replace(options_of(self), loss="hinge")
         warn_of_short_rows(data.matrix, given.bias)
@@ -273,7 +275,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise
 
     def _take(self, fitted: Fitted) -> None:
-        """Store the fitted model and its attributes."""
+        """Store a fitted model in the attributes of the estimator."""
         options = fitted.options
         self._weights, self._calibration = fitted.scorer, fitted.calibration
         if fitted.threshold is not None:
@@ -284,7 +286,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return the trainer that uses the workers of `cluster`; None without `cluster`."""
+        """Return a trainer that uses the workers of `cluster`; None to train in this process."""
         options = DistributeOptions(self.cluster, self.shards, self.distribute)
         if options.cluster is None:
             return None
@@ -318,7 +320,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             )
         if self.class_weight == "balanced":
             raise UsageError(
-                'class_weight="balanced": is supported only by fit; give partial_fit a dict'
+                'class_weight="balanced": is supported only by fit; for partial_fit, give a dict'
             )
         options = replace(options_of(self), epochs=1, solver="sgd")
         if options.loss is None and not first and is_hinge_possible(options):
@@ -359,7 +361,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         first: bool,
     ) -> Labeled:
-        """Combine rows with the class indices of their labels."""
+        """Combine rows with labels, which become class indices."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
@@ -398,7 +400,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self.classes_[np.concatenate(found)]
 
     def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
-        """Predict an indicator matrix, in batches of rows."""
+        """Predict an indicator matrix, one batch of rows at a time."""
         matrix = check_features(self, X)
         step, parts = documents_at_once(len(self.classes_)), []
         for begin in range(0, matrix.shape[0], step):
@@ -426,8 +428,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
             raise AttributeError(
-                "this model consists of several models that vote, so it has no single weight "
-                "table; train with another value of distribute"
+                "this model has no single weight table, because it consists of models that vote; "
+                "train with another value of distribute"
             )
         return self._weights
 
@@ -444,7 +446,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         once: bool = True,
     ) -> Labeled:
-        """Apply class weights to rows, and leave out rows of weight 0.
+        """Apply class weights to rows, and drop rows with the weight 0.
 
         Only the proportions matter, except in `partial_fit`, which sees only some of the rows.
         """
@@ -463,12 +465,12 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
-        tags.classifier_tags.multi_label = is_plain  # the hinge loss supports several labels
+        tags.classifier_tags.multi_label = is_plain  # only the hinge loss supports several labels
         return tags
 
 
 def _seconds_of(tune: Any) -> float | None:
-    """Return the time limit of the search in seconds; None if there is no search."""
+    """Parse `tune` into a time limit in seconds; None means no search."""
     if tune is None or tune is False:
         return None
     return TuneOptions(SECONDS if tune is True else tune).tune

@@ -1,4 +1,4 @@
-"""Converts text to sparse vectors: weighted counts of words and n-grams, or feature hashing.
+"""Convert text to sparse vectors of weighted counts of words and n-grams.
 
 Texts are UTF-8 bytes. Columns are in descending order of frequency. Words and word n-grams form one
 block of columns, character n-grams another. Each block is limited by frequency and scaled to unit
@@ -35,15 +35,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE = 4096
-# If there are more hash values than this, only those that occur get a column, because 2^30 floats
-# would take 4 GB.
+# With more hash values, only those that occur get a column, since 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
-REPEATED = 2  # minimum number of documents with a character n-gram
+REPEATED = 2  # a character n-gram must occur in at least this many documents
 
 
 @dataclass
 class Counted:
-    """Counts of all features of documents, from which columns are chosen.
+    """The counts of all features in documents, from which columns are chosen.
 
     Attributes
     ----------
@@ -63,7 +62,7 @@ class Counted:
 
 
 class TextFeatures:
-    """Converts tokens to rows with the columns of `fit_transform`.
+    """Converts texts to sparse rows, with the columns that `fit_transform` chose.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ class TextFeatures:
         self.options, self._room = options.resolved(), room
         is_raw = self.options.tokens == "words"
         self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
-        # which n-grams are features: in the first words, and in the whole text
+        # lengths of n-grams in the first words, and in the whole text
         is_text = not self.is_by_token
         self._lead = (self.options.lead or 0) if is_text else 0
         self._everywhere = (self.options.ngrams or 1) if is_text else 1
@@ -116,7 +115,7 @@ class TextFeatures:
         idf: F32,
         buckets: I64 | None = None,
     ) -> TextFeatures:
-        """Restore features from their stored parts."""
+        """Restore features from the stored parts of a model."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
@@ -143,7 +142,7 @@ class TextFeatures:
         return self.names.text[self.names.offsets[:-1]] == ord(" ")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be recomputed, or is only needed by `under`."""
+        """Omit what can be recomputed, and what only `under` needs."""
         state = {k: v for k, v in self.__dict__.items() if k != "_is_subword"}
         return state | {"_counted": None, "_names": self.names}
 
@@ -158,7 +157,7 @@ class TextFeatures:
         return self.options.by == "token"
 
     def read(self, docs: Sequence[Source]) -> Iterator[Document]:
-        """Read documents, or the tokens of sentences as documents; see `read_documents`."""
+        """Read documents, or the tokens of sentences as documents."""
         errors = self.options.encoding_errors
         if self.is_by_token:
             return token_documents(read_sentences(docs, encoding_errors=errors))
@@ -167,7 +166,7 @@ class TextFeatures:
     def fit_transform(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> csr_matrix:
-        """Choose the columns and return the rows of the documents, in one pass.
+        """Choose the columns, and return the documents' rows, in one pass.
 
         Parameters
         ----------
@@ -192,7 +191,7 @@ class TextFeatures:
         return self._fitted(counts)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features and the rows of the same documents, leaving out some of the n-grams.
+        """Return features with fewer kinds of n-grams, and the same documents' rows.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
         `subwords`.
@@ -204,11 +203,11 @@ class TextFeatures:
 
     @property
     def keeps_counts(self) -> bool:
-        """Whether counts are kept, so that `under` can choose other features."""
+        """Whether counts are kept, so that `under` can be called."""
         return self._counted is not None
 
     def _fitted(self, counts: CompressedRows | csr_matrix) -> csr_matrix:
-        """Compute the idf from the counts of documents, and weight the counts."""
+        """Compute the idf from counts, and return the weighted counts."""
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
@@ -216,7 +215,7 @@ class TextFeatures:
         return self._weighted(counts).matrix()
 
     def _occurring(self, counts: CompressedRows) -> CompressedRows:
-        """Assign a column to each hash value that occurs."""
+        """Assign columns to the hash values that occur."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
             raise CorpusError("the documents have no words; give other documents")
@@ -233,7 +232,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Return the rows of `transform`, without scipy if the documents are few."""
+        """Convert documents to rows as `transform` does, but avoid importing scipy for few."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -246,7 +245,7 @@ class TextFeatures:
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count the words and word n-grams that have a column."""
+        """Count those words and word n-grams of texts that have a column."""
         parts = list(map(self._tokenized, texts))
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(list(map(len, parts)), out=offsets[1:])
@@ -263,7 +262,7 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _tokenized(self, text: Text) -> bytes:
-        """Split a text into words, which are separated by spaces in the result."""
+        """Split a text into words, and join them by spaces."""
         if self._tokenizer is None or self.is_by_token:
             return bytes_of(text)
         return self._tokenizer.tokenize(text)[0]
@@ -272,7 +271,7 @@ class TextFeatures:
         return self._tokenized(text).split()
 
     def _spelled(self, text: Text) -> list[str]:
-        """Return the words, with punctuation, from which character n-grams are taken."""
+        """Return the words, with their punctuation, that character n-grams are taken from."""
         if isinstance(text, Tokenized) or self._tokenizer is None:
             return [word.decode() for word in self._words(text)]
         return unicodedata.normalize("NFC", text.decode()).lower().split()
@@ -287,7 +286,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return hashed columns; ~column stands for a column with the sign -1."""
+        """Return the hashed columns of a text; ~column is a column with the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -307,7 +306,7 @@ class TextFeatures:
         words, grams = counted.words, counted.grams
         blocks = [hstack(counted.matrices[: 1 + len(self._lengths)], format="csr")]
         width = blocks[0].shape[1]
-        first = grams.order()  # breaks ties
+        first = grams.order()  # this order breaks ties
         kept = [self._most_frequent(blocks[0], first[first < width], count)]
         if counted.subwords is not None and self._subwords != (0, 0):
             blocks.append(counted.subwords[1])
@@ -338,14 +337,14 @@ class TextFeatures:
     def _most_frequent(
         self, counts: csr_matrix, order: I64, count: int, may_be_empty: bool = False
     ) -> I64:
-        """Return the most frequent columns of a block; `order` decides between equal ones."""
+        """Return the most frequent columns of a block; `order` breaks ties."""
         order = order[np.argsort(-_totals(counts)[order], kind="stable")]
         eligible = self._eligible(counts, may_be_empty)
         found: I64 = order[eligible[order]][:count]
         return found
 
     def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
-        """Return which columns occur in enough documents, but not in too many."""
+        """Return for each column whether it occurs in enough documents, but not in too many."""
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         highest = self.options.max_df * counts.shape[0]
         eligible: Bools = (present >= self.options.min_df) & (present <= highest)
@@ -361,12 +360,13 @@ class TextFeatures:
     def _read(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> tuple[Counted, int, int]:
-        """Return the counts of all features, the bytes of the texts, and how many features to keep.
+        """Count all features; also return the size of the texts in bytes, and how many to keep.
 
         See `fit_transform` for the parameters.
         """
         numbers: defaultdict[bytes, int] = defaultdict()
-        numbers.default_factory = numbers.__len__  # the next ID is the number of words so far
+        # A new word gets the number of earlier words as its ID.
+        numbers.default_factory = numbers.__len__
         texts: list[I32] = []
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
         size = 0
@@ -401,7 +401,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> CompressedRows:
-        """Count how often `numbered` returns each column, for each document."""
+        """Count for each document how often `numbered` returns each column."""
         pieces, lists = [], []
         for text in documents:
             lists.append(numbered(text))
@@ -429,24 +429,24 @@ class TextFeatures:
 def _counts_of_lists(
     lists: list[list[int]],
 ) -> tuple[I64, I32, F32]:
-    """Return the sorted distinct columns of each list, how many there are, and their counts."""
+    """Return each list's sorted distinct columns, their number, and their counts."""
     flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     negative = flat < 0
     columns = np.where(negative, ~flat, flat)
     keys = (rows << 32) | columns
     order = np.argsort(keys, kind="stable")
-    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would import numpy.ma
+    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would do, but imports numpy.ma
     keys = keys[order[is_first]]
     counts = np.bincount(np.cumsum(is_first) - 1, np.where(negative, -1.0, 1.0)[order], len(keys))
-    kept = counts != 0  # features with opposite signs may cancel
+    kept = counts != 0  # hashed features with opposite signs may cancel out
     keys, counts = keys[kept], counts[kept]
     sizes = np.bincount(keys >> 32, minlength=len(lists))
     return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
-    """Add matrices that have no column in common."""
+    """Add two matrices that have no columns in common."""
     rows = [np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)) for x in (one, other)]
     columns = np.concatenate([one.indices, other.indices])
     order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")
@@ -463,12 +463,12 @@ def _repeated(names: list[bytes], counts: csr_matrix) -> tuple[list[bytes], csr_
 
 
 def _totals(counts: csr_matrix) -> F64:
-    """Return how often each column occurs."""
+    """Return the sum of each column."""
     return np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.float64)
 
 
 def _renumbered(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Return a matrix with renumbered columns, not sorted; columns numbered -1 are dropped."""
+    """Renumber the columns of a matrix, without sorting them; drop those numbered -1."""
     moved = column_of[matrix.indices]
     rows = CompressedRows((matrix.data, moved, matrix.indptr), (matrix.shape[0], columns))
     return rows.entries(moved >= 0).matrix()

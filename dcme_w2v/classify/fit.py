@@ -1,4 +1,4 @@
-"""Fits a linear classifier: chooses settings, trains, and calibrates.
+"""Fit a linear classifier: choose settings, train it, and calibrate it.
 
 `fit_linear` is the only implementation; files, estimators, few labels and clusters all use it.
 """
@@ -57,17 +57,15 @@ from .trainer import (
 )
 
 EndIteration = Callable[[int, float], bool]
-MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # limits of the documents and scores used for calibration
-LEFT_OUT_OF_SETS = (
-    1000  # number of held-out documents if they have several labels, because most labels are rare
-)
-ABOVE = 1.25  # a final loss above this multiple of the untrained loss counts as divergence
-FALL = 10.0  # number of standard errors by which training may be worse than the trials
+MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # calibration uses at most this many documents and scores
+LEFT_OUT_OF_SETS = 1000  # held-out documents with several labels, which are mostly rare
+ABOVE = 1.25  # a final loss above this multiple of the untrained loss means divergence
+FALL = 10.0  # training may be worse than its trials by this many standard errors
 
 
 @dataclass
 class Fitted:
-    """The result of `fit_linear`.
+    """The result of `fit_linear`: options, scorer, calibration and threshold.
 
     Attributes
     ----------
@@ -100,7 +98,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """How `fit_linear` runs and reports; by default nothing is shown or saved.
+    """How `fit_linear` runs and reports; by default, it shows and saves nothing.
 
     Attributes
     ----------
@@ -170,7 +168,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
 
 
 def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
-    """Fit to classes; the first `size` are labels, see `Problem.with_none`."""
+    """Fit to classes, of which the first `size` are labels, and another is "none"."""
     choice = None
     if job.chooses and job.remote is None:
         choice = choose(problem, job.seconds, job.reporter, job.received)
@@ -207,7 +205,7 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
 def _divided(
     data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
 ) -> tuple[Labeled, Labeled | None]:
-    """Split documents into training documents and documents for the calibration.
+    """Split documents into those for training and those for calibration.
 
     If there are few documents, none are left out, because cross-validation calibrates, except for
     trees.
@@ -227,7 +225,7 @@ def _divided(
 
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int, most: int = MAX_DOCUMENTS) -> OutOfFold:
-    """Return the scores of labeled documents, or of an evenly spaced sample if there are many."""
+    """Return the scores of labeled documents, or of an evenly spaced sample of them."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
@@ -246,7 +244,7 @@ def _calibrate(
     size: int,
     job: Job,
 ) -> None:
-    """Set the calibration and the threshold on documents outside the training data."""
+    """Fit the calibration and the threshold to documents outside the training data."""
     options, several = fitted.options, problem.several
     kind = "logistic" if several else "normalized"
     if several or options.objective == "tree":
@@ -274,7 +272,7 @@ def _calibrate(
 
 
 def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: bool) -> None:
-    """Fit the calibration, and the threshold for several labels, to held-out documents."""
+    """Fit the calibration, and for several labels the threshold, to held-out documents."""
     kind = "logistic" if several else "normalized"
     fitted.calibration = Calibration.fit(kind, held.scores, held.labels, held.weights)
     if several and any(held.labels):
@@ -284,7 +282,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
-    """Return the score offsets, based on label frequency, that improve the nDCG@5 most.
+    """Return the offsets of labels by their frequencies that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
     All offsets are 0 if none is clearly better.
@@ -306,10 +304,10 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 
 def _check_loss(task: Task) -> None:
-    """Raise an error if the training loss is above that of a model with zero weights."""
+    """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # drawn samples make scores too far apart, at default rates 3 times
+    if math.isinf(untrained):  # with drawn samples, scores get too far apart: 3 times at default rates
         untrained, above = math.log(task.classes), DIVERGED
     if options.learner != "sgd" or not isinstance(task.scorer, Weights):
         return
@@ -324,7 +322,7 @@ def _check_loss(task: Task) -> None:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise an error if predictions are far worse than they were in the trials."""
+    """Raise an error if predictions are far worse than those of the trials."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -344,7 +342,7 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
 
 
 def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
-    """Return the measures of a classifier on labeled documents."""
+    """Measure a classifier on labeled documents."""
     begin = 0
     for scores in scorer.batches(SparseRows(data.matrix), threads):
         own = slice(begin, begin + len(scores))
@@ -355,7 +353,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The training of one set of weights: the inputs of the learners and their results.
+    """The training of one set of weights: the inputs of learners, and their results.
 
     Parameters
     ----------
@@ -426,19 +424,19 @@ class Task:
 
     @property
     def total_weight(self) -> float:
-        """The sum of the weights of all instances."""
+        """Total weight of all instances."""
         weights = self.sample_weight
         return float(len(self.learned[2]) if weights is None else weights.sum(dtype=np.float64))
 
     def fitted(self) -> Fitted:
-        """Return the result so far."""
+        """Return the model trained so far."""
         start, scorer = self.job.start, self.scorer
         if start is not None:
             scorer = start.finished(self.weights)
         return Fitted(scorer, self.options, records=self.records)
 
     def scores(self) -> dict[str, Any]:
-        """Return the measures on the held-out documents."""
+        """Evaluate the current weights on the held-out documents."""
         if self.holdout is None:
             return {}
         wanted = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
@@ -447,13 +445,13 @@ class Task:
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the statistics of an epoch, and its weights if they are the best."""
+        """Store the measures of an epoch, and its weights if they are the best so far."""
         self.records.append(dict(record))
         if self.best_tables:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # ties are common with few documents, where more training is better
+            ):  # ties are common with few documents, for which later epochs are better
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table
@@ -467,7 +465,7 @@ class Task:
         return len(figures) - 1 - figures.index(max(figures)) >= patience
 
     def train(self) -> None:
-        """Train until the last epoch or early stopping, and restore the weights of the best epoch.
+        """Train until the last epoch or early stopping; restore the best epoch's weights.
 
         Raises
         ------
@@ -484,7 +482,7 @@ class Task:
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
-        """Call `run`, and report its iterations as epochs.
+        """Call a solver `run`, and report its iterations as epochs.
 
         `run` is called with two functions: the first takes the number and loss of a finished
         iteration and returns whether to stop; the second raises Interrupted if a signal was
@@ -507,7 +505,7 @@ class Task:
         run(iterated, self.check_signals)
 
     def check_signals(self) -> None:
-        """Save the result so far and raise Interrupted if a signal was received."""
+        """If a signal was received, save the result so far, and raise Interrupted."""
         received = self.job.received
         if received.number is not None:
             epoch = len(self.records) + 1
@@ -516,14 +514,14 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the current result; return None if weights are on workers or in tree nodes."""
+        """Save the current result; return None if workers or tree nodes hold the weights."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
 
 
 def _second_half(options: ClassifyOptions) -> ClassifyOptions:
-    """Return options for the second half of the schedule, with no penalty on earlier weights."""
+    """Return options for the second half of a schedule, without an L2 penalty."""
     lr, epochs = options.lr or 0.0, options.epochs or 1
     return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0)
 
@@ -539,11 +537,11 @@ class SgdRun(TrainingRun):
         self._task = task
 
     def scores(self) -> dict[str, Any]:
-        """Return the measures on the held-out documents."""
+        """Evaluate the current weights on the held-out documents."""
         return self._task.scores()
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the statistics of an epoch."""
+        """Store the measures of an epoch."""
         self._task.end_epoch(record)
 
     def is_over(self) -> bool:
@@ -551,32 +549,32 @@ class SgdRun(TrainingRun):
         return self._task.is_over()
 
     def current_model(self) -> Fitted:
-        """Return the result so far."""
+        """Return the model trained so far."""
         return self._task.fitted()
 
     def save_partial(self) -> str | None:
-        """Save the result so far."""
+        """Save the model trained so far."""
         return self._task.save_partial()
 
     def fingerprint(self) -> Fingerprint:
-        """Return hashes of the documents and their labels."""
+        """Return hashes that identify the documents and their labels."""
         hashes = {"documents": _hash_of(self._task.data)}
         if self._task.holdout is not None:
             hashes["holdout"] = _hash_of(self._task.holdout)
         return Fingerprint(hashes, self._task.job.described)
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the current weights and the best ones."""
+        """Return the current weights and the best ones for checkpoints."""
         best = {f"best_{name}": table for name, table in self._task.best_tables.items()}
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
-        """Return the statistics of all epochs so far."""
+        """Return the measures of all epochs so far for checkpoints."""
         task = self._task
         return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:
-        """Restore the statistics that `notes` returned."""
+        """Restore the measures that `notes` returned."""
         task = self._task
         task.records[:] = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
         task.best, task.best_epoch = float(notes["best"]), int(notes["best_epoch"])
@@ -615,24 +613,23 @@ def _by_trees(task: Task) -> None:
     task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
 
 
-# The training function for each `ClassifyOptions.learner`; `RemoteTraining.train` is another
-# training function.
+# The training function for each value of `ClassifyOptions.learner`.
 LEARNERS: dict[str, Callable[[Task], None]] = {
     "sgd": _by_epochs, "dual": _by_epochs, "lbfgs": _by_lbfgs, "tree": _by_trees,
 }  # fmt: skip
 
 
 class RemoteTraining(Protocol):
-    """Training on workers; see `dcme_w2v.cluster.distribute`."""
+    """The protocol of training on workers, which `dcme_w2v.cluster.distribute` implements."""
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the options for workers; raise UsageError for unsupported options."""
+        """Return the options for workers; raise UsageError if one is not supported."""
 
     def train(self, task: Task) -> None:
-        """Train to the end."""
+        """Train on the workers until the end."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Return the training record; may rescale the weights on held-out documents."""
+        """Return the training record, after possibly rescaling weights on held-out documents."""
 
 
 def _hash_of(data: Labeled) -> str:
@@ -641,13 +638,13 @@ def _hash_of(data: Labeled) -> str:
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])
 
 
-PIECE = 16384  # number of documents scored at a time, as in csrc/classify/full_gradient.c
+PIECE = 16384  # this many documents are scored at a time, as in csrc/classify/full_gradient.c
 
 
 def resource_estimate(
     matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
-    """Return the required and available resources for training, in documents and bytes.
+    """Estimate what training requires, in documents and bytes, and what is available.
 
     Parameters
     ----------
@@ -673,15 +670,15 @@ def resource_estimate(
         memory = tree_bytes(features, rows, count, classes, TREES)
     elif (
         options.solver == "lbfgs"
-    ):  # float64 vectors: points, gradients, direction, and correction pairs
+    ):  # float64 vectors: points, gradients, direction and correction pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
-        memory += 8 * matrix.nnz  # the documents, transposed
+        memory += 8 * matrix.nnz  # for the transposed documents
         memory += 4 * min(count, PIECE) * width  # scores
     else:
-        memory = table * (2 if options.patience else 1)  # a second table for the best epoch
-        if options.solver == "dual":  # a dual variable for each document and class
+        memory = table * (2 if options.patience else 1)  # the best epoch has a second table
+        if options.solver == "dual":  # each document has a dual variable per class
             memory += 4 * count * width
-        if options.objective == "dcme":  # two columns per cluster
+        if options.objective == "dcme":  # each cluster has two columns
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"
@@ -697,7 +694,7 @@ def resource_estimate(
 
 
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
-    """Estimate the memory for training trees, besides the documents.
+    """Estimate the memory that training trees needs besides the documents.
 
     On EURLEX57K, each label of a document adds about ten weights and two feature rows to a tree.
     """

@@ -12,23 +12,24 @@ from dcme_w2v.numeric.sparse_rows import is_sparse
 
 from .labeled import instances_of
 
-MAX_LABELS = 2**31 - 2  # the core uses 32-bit indices, and one class is for rows without a label
+MAX_LABELS = 2**31 - 2  # indices have 32 bits in the core, and one class stands for "no label"
 
-Indicator = tuple[bool, int, Any]  # whether a matrix is sparse, its columns and its type
+# Whether a matrix is sparse, its number of columns, and its dtype.
+Indicator = tuple[bool, int, Any]
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether labels are an indicator matrix, that is, sparse or with several columns."""
+    """Return whether labels are an indicator matrix: sparse, or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # a list whose rows have different lengths
+    except ValueError:  # y is a list whose rows have different lengths
         raise UsageError(
             "y contains lists of labels; give MultiLabelBinarizer().fit_transform(y)"
         ) from None
 
 
 def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
-    """Return the labels of each row in an indicator matrix, and the number of labels.
+    """Return the labels of each row of an indicator matrix, and their total number.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 
 def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
-    """Return an indicator matrix of the labels of each row."""
+    """Make an indicator matrix from the labels of each row."""
     from scipy.sparse import csr_matrix
 
     sets = list(labels)

@@ -24,7 +24,7 @@ from .trainer import ClassifierTrainer
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    _Rows = tuple[I32, csr_matrix]  # features and their weights by child
+    _Rows = tuple[I32, csr_matrix]  # features, and their weights for each child
 
 
 from typing import TYPE_CHECKING
@@ -38,17 +38,18 @@ from .trainer import Scorer, documents_at_once
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LEAF = 64  # maximum number of labels in a node
-ROOT, BRANCH = 1024, 64  # maximum number of children of the root, and of inner nodes
-BEAM = 10  # number of nodes searched per level
-# Smaller weights are dropped. The margin is 4; on EURLEX57K, a limit of 0.4 leaves twice as many
-# weights, and P@5 is 0.4 points higher.
+LEAF = 64  # a leaf has at most this many labels
+ROOT, BRANCH = 1024, 64  # the root and inner nodes have at most this many children
+BEAM = 10  # this many nodes are searched per level
+# Weights below this are dropped. On EURLEX57K, a limit of 0.4 keeps twice as many weights,
+# and P@5 is only 0.4 points higher.
 SMALLEST = 0.6
-DIMENSIONS, OF_A_LABEL = 256, 32  # dimensions of label centroids, and maximum documents in each
-ROUNDS = 20  # iterations of 2-means
-BLOCK = 1024  # number of labels whose centroids are projected at a time
+# Dimensions of label centroids, and maximum number of documents in each.
+DIMENSIONS, OF_A_LABEL = 256, 32
+ROUNDS = 20  # maximum number of 2-means iterations
+BLOCK = 1024  # this many labels' centroids are projected at a time
 
-LEVELS = 127  # levels of a logarithmic scale; a step is about 6 %
+LEVELS = 127  # number of levels on a logarithmic scale, with steps of about 6 %
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
@@ -56,7 +57,7 @@ ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree: the arrays of csrc/classify/label_tree.h, and the label at each position.
+    """A label tree: the arrays of csrc/classify/label_tree.h, and the label at each position.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class Tree:
         return type(self), (dict(self.arrays), self.features, self.bias)
 
     def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
-        """Return the most probable labels (-1: none) and their log-probabilities."""
+        """Return each document's most probable labels (-1: none), and their log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)
         self.core.best(documents, begin, end, BEAM, places, scores)  # type: ignore[attr-defined]
@@ -89,7 +90,7 @@ class Tree:
         return labels.astype(np.int32), scores
 
     def weights(self, label: int) -> F32:
-        """Return the weights of a label in its node, shape (features,)."""
+        """Return the weights of a label in its leaf, shape (features,)."""
         children, starts = self.arrays["children"], self.arrays["starts"]
         nodes = len(children) - 1
         place = nodes + int(np.flatnonzero(self.arrays["labels"] == label)[0])
@@ -106,7 +107,7 @@ class Tree:
 def coded(
     values: F32,
 ) -> tuple[I8, F64]:
-    """Quantize nonzero weights to signed levels; also return the lowest and highest size."""
+    """Quantize nonzero weights to signed levels; also return the lowest and highest magnitude."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
@@ -130,7 +131,7 @@ def train_trees(
     watch: Callable[[int], None],
     sample_weight: F32 | None = None,
 ) -> list[Tree]:
-    """Train label trees.
+    """Train several label trees, whose probabilities are averaged.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def centroids(
     classes: int,
     random: np.random.Generator,
 ) -> F32:
-    """Return a unit vector per label: a random projection of a sum of sampled documents."""
+    """Return a unit vector per label: the random projection of the sum of its documents."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))
@@ -192,7 +193,7 @@ def centroids(
 
 
 def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
-    """Divide points by recursive balanced 2-means into ordered groups of at most LEAF."""
+    """Divide points into groups of at most LEAF, by recursive balanced 2-means."""
     found: list[I64] = []
     waiting = [np.arange(len(points))]
     while waiting:
@@ -217,7 +218,7 @@ def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
 
 
 def _levels(groups: int) -> list[I64]:
-    """Return the parent of each node, level by level from the leaves to the root's children."""
+    """Return the parent of each node, one level after another, from the leaves up."""
     found: list[I64] = []
     while groups > ROOT:
         found.append(np.arange(groups) // BRANCH)
@@ -234,14 +235,14 @@ def _train(
     advance: Callable[[int], None],
     weights: F32 | None,
 ) -> Tree:
-    """Train the nodes of a tree with the given leaves."""
+    """Train the nodes of a tree whose leaves are the given groups of labels."""
     order = np.concatenate(groups)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     parents = [np.repeat(np.arange(len(groups)), [len(one) for one in groups])]
     parents += _levels(len(groups))
     child, jobs = place[labels], []
-    pairs = []  # for each level: documents, children and their parents
+    pairs = []  # for each level: children and their parents
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
@@ -282,14 +283,14 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """For each node of a level, yield its documents, their child, and the number of children."""
+    """Yield for each node of a level its documents, their children, and how many it has."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))
     for node in range(len(starts) - 1):
         chosen = order[starts[node] : starts[node + 1]]
         own, number = documents[chosen], child[chosen] - first[node]
-        is_new = np.ones(len(own), dtype=bool)  # a group of labels may have no document
+        is_new = np.ones(len(own), dtype=bool)  # a node may have no documents
         is_new[1:] = (np.diff(own) != 0) | (np.diff(number) != 0)
         yield own[is_new], number[is_new], int(first[node + 1] - first[node])
 
@@ -302,7 +303,7 @@ def _train_node(
     options: ClassifyOptions,
     weights: F32 | None,
 ) -> _Rows:
-    """Train a node, and return its weights without small ones and without empty features."""
+    """Train a node; return its weights without small ones and without empty rows."""
     from scipy.sparse import csr_matrix
 
     if not len(documents):
@@ -327,20 +328,20 @@ def _train_node(
     return np.append(columns, np.int32(matrix.shape[1]))[is_kept], table
 
 
-CANDIDATES = 100  # number of labels that a tree returns for a document
+CANDIDATES = 100  # a tree returns this many labels for a document
 STORED = (
     "children",
     "rows",
     "features",
     "columns",
     "labels",
-)  # ARRAYS that are stored without conversion
-LARGEST = 1e30  # largest absolute weight
-LOWEST = -20.0  # log-probability of labels that no tree returns
+)  # the ARRAYS that files store unchanged
+LARGEST = 1e30  # maximum magnitude of a weight
+LOWEST = -20.0  # the log-probability of a label that no tree returns
 
 
 class Forest(Scorer):
-    """Several trees over the same labels; scores are logarithms of their mean probability.
+    """Several trees over the same labels; a score is the log of their mean probability.
 
     Parameters
     ----------
@@ -354,11 +355,11 @@ class Forest(Scorer):
 
     @property
     def features(self) -> int:
-        """Number of columns of the documents."""
+        """Number of columns that documents must have."""
         return self.trees[0].features
 
     def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
-        """Return the mean probabilities of the labels that the trees find."""
+        """Return the labels that the trees find, with their mean probabilities."""
         from scipy.sparse import csr_matrix
 
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
@@ -377,15 +378,15 @@ class Forest(Scorer):
         return ordered_map(lambda span: self._label_probabilities(documents, *span), spans, threads)
 
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
-        """Return the logarithms of the mean probabilities."""
+        """Return the logs of the mean probabilities, shape (documents, classes)."""
         return _log(self._label_probabilities(documents, begin, end).toarray())
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
-        """Yield the scores of documents in batches."""
+        """Yield the scores of documents, in batches."""
         return (_log(found.toarray()) for found in self._batches(documents, threads))
 
     def best(self, documents: core.SparseRows, count: int, threads: int) -> Iterator[Top]:
-        """Yield the best classes and their scores, without computing the scores of all classes."""
+        """Yield the best classes of documents without computing the scores of all classes."""
         for found in self._batches(documents, threads):
             sizes = np.diff(found.indptr)
             if sizes.min(initial=count) < count:
@@ -397,7 +398,7 @@ class Forest(Scorer):
             yield found.indices[chosen].astype(np.int32), _log(found.data[chosen])
 
     def above_mean(self, number: int) -> F32:
-        """Return a class's weights, averaged over the trees."""
+        """Return the mean of a class's weights over the trees."""
         return np.mean([tree.weights(number) for tree in self.trees], axis=0)
 
 
@@ -406,7 +407,7 @@ def _log(p: F64) -> F64:
 
 
 def tree_arrays(tree: Tree) -> dict[str, Array | ChunkedArray]:
-    """Convert a tree to the arrays that `save_model` stores."""
+    """Convert a tree to arrays for `save_model`."""
     levels, ends = coded(tree.arrays["values"])
     lengths = np.diff(tree.arrays["starts"]).astype(np.uint16)
     coding: dict[str, Array | ChunkedArray] = {"levels": levels, "ends": ends, "lengths": lengths}
@@ -433,12 +434,12 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
     ends = model.array(f"ends{suffix}", "float64", 2)
     try:
         if not 0 < ends[0] <= ends[1] < LARGEST:
-            raise ValueError("the sizes of weights are out of range")
+            raise ValueError("the magnitudes of weights are out of range")
         arrays["starts"] = np.append(0, np.cumsum(lengths, dtype=np.int64))
         arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
             raise ValueError("a tree does not contain every class once")
-        # the last row of each node has the bias, whose column follows the features
+        # The last row of each node belongs to the bias feature, whose number is the highest.
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
             raise ValueError("the number of leaves in the trees is not the number of classes")

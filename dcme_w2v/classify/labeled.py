@@ -17,9 +17,9 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MOST_WEIGHT = 1_000_000  # maximum weight of a class
-NEGLIGIBLE = 1e-6  # documents are left out if their combined share of the weight is below this
-SAME = 1e-6  # relative difference below which weights count as equal
+MOST_WEIGHT = 1_000_000  # the weight of a class may be at most this
+NEGLIGIBLE = 1e-6  # documents are dropped if together they have a smaller share of the weight
+SAME = 1e-6  # weights that differ by a smaller share count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
@@ -31,7 +31,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents and the class indices of their labels; -1 marks a label that is not a class.
+    """Documents, the class indices of their labels (-1: not a class), and their weights.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Labeled:
     groups: I64 | None = None
 
     def weighted(self, weights: F64) -> Labeled:
-        """Set normalized weights, because only the proportions of weights matter.
+        """Set weights after scaling them to the mean 1, since only proportions matter.
 
         The mean weight becomes 1. Documents with weight 0, and the lightest documents that together
         have less than a millionth of the total weight, are left out.
@@ -70,21 +70,21 @@ class Labeled:
         return data if np.ptp(own) <= SAME else data.with_weights(own.astype(np.float32))
 
     def with_weights(self, weights: F32 | None) -> Labeled:
-        """Replace the weights of the documents, without normalizing."""
+        """Replace the weights of the documents without scaling them."""
         return Labeled(self.matrix, self.labels, weights, self.groups)
 
     @property
     def total(self) -> float:
-        """The sum of the weights."""
+        """The sum of the documents' weights."""
         return float(len(self.labels) if self.weights is None else self.weights.sum(dtype=float))
 
     @property
     def held_together(self) -> int:
-        """The number of groups that folds keep together: documents, or sentences of tokens."""
+        """Number of groups that folds keep together: documents, or sentences of tokens."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
-        """Return the weights, scaled to sum 1."""
+        """Return the documents' weights, scaled to the sum 1."""
         if self.weights is None:
             return np.full(len(self.labels), 1 / max(1, len(self.labels)))
         found = self.weights.astype(np.float64)
@@ -113,7 +113,7 @@ class Labeled:
 def class_weights(
     given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> F64:
-    """Return the weight of each class.
+    """Return the weight of each class, balanced or as given.
 
     Parameters
     ----------
@@ -142,7 +142,8 @@ def class_weights(
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
             if name not in place:
-                if place.keys() <= given.keys():  # as in scikit-learn
+                # Scikit-learn ignores weights of absent labels, too.
+                if place.keys() <= given.keys():
                     continue
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
             if not isinstance(weight, Real) or not 0 <= float(weight) <= MOST_WEIGHT:
@@ -155,7 +156,7 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return each document's class weight: the mean over several labels, 1 without labels."""
+    """Return the class weight of each document: the mean over its labels, 1 without labels."""
     rows, numbers = instances_of(labels)
     own = np.append(class_weights, 1.0)[numbers]  # the label -1 is not a class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
@@ -166,7 +167,7 @@ def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 
 def kind_of_labels(labels: Iterable[Any]) -> str:
-    """Return the type of labels: text, integers (also as floats) or booleans.
+    """Return the type of labels: str, int (also for whole floats) or bool.
 
     Raises
     ------
@@ -196,21 +197,21 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 
 def name_of_label(label: Any, kind: str) -> str:
-    """Return the text that stands for a label in files."""
+    """Return the text that represents a label in files."""
     name = label_of(str(int(label) if kind == "integer" else label))
     if not name:
-        raise UsageError(f"the label {label!r} is empty; give it a name")
+        raise UsageError(f"the label {label!r} is empty; give a label that is not empty")
     return name
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Invert `name_of_label`; raise ValueError if the text names no label."""
+    """Return the label that a text represents in files; raise ValueError if it is none."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name
 
 
 def array_of_labels(labels: Sequence[Any]) -> Array:
-    """Convert labels of one type to an array; very large integers become objects."""
+    """Convert labels of one type to an array, of objects for very large integers."""
     found = np.array(labels) if len(labels) else np.zeros(0, dtype=np.str_)
     return found if found.dtype.kind in "bUiu" else np.array(labels, dtype=object)

@@ -13,12 +13,12 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix, ones
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BIAS = 1.0  # value of the constant feature in a model made from levels
+BIAS = 1.0  # the value of the constant feature in models made of levels
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Quantized levels of feature-class pairs.
+    """Feature-class pairs with their quantized levels.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return the fused features h, shape (rows, classes x levels)."""
+        """Return the fused features h of rows, sparse, shape (rows, classes x levels)."""
         from scipy.sparse import csr_matrix
 
         rows = as_matrix(ones(matrix) if binary else matrix)
@@ -59,7 +59,7 @@ class Evidence:
         return found
 
     def parts(self, matrix: csr_matrix) -> F64:
-        """Return the fused features h of rows, shape (rows, classes, levels)."""
+        """Return the fused features h of rows, dense, shape (rows, classes, levels)."""
         from scipy.sparse import csr_matrix
 
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
@@ -67,7 +67,7 @@ class Evidence:
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: F64) -> F32:
-        """Return the linear model sign w_k v_k, shape (features, classes)."""
+        """Return the weights sign w_k v_k of the linear model, shape (features, classes)."""
         from scipy.sparse import csr_matrix
 
         found = self.levels

@@ -13,13 +13,14 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-RANGES, LEAST_SHOWN = 10, 0.01  # bins of the reliability table
-Top = tuple[I32, F64]  # class indices and scores, each of shape (documents, count)
+# Number of bins, and minimum probability that counts among several labels.
+RANGES, LEAST_SHOWN = 10, 0.01
+Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 
 
 def log_softmax(scores: F64) -> F64:
-    """Return the logarithms of the probabilities, in double precision.
+    """Return the log-softmax of scores, in double precision.
 
     Raises
     ------
@@ -35,14 +36,14 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the logarithm of a minimum probability; raise UsageError if it is not valid."""
+    """Return the log of a minimum probability; raise UsageError if it is not from 0 to 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least!r:.40}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 
 def best_classes(scores: F64, count: int) -> Top:
-    """Return the highest-scoring classes, best first, and their scores.
+    """Return the highest-scoring classes of each document, best first, and their scores.
 
     The lower class number comes first among equal scores.
     """
@@ -51,7 +52,7 @@ def best_classes(scores: F64, count: int) -> Top:
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
-    """Return which classes each document has, shape (documents, classes)."""
+    """Return for each document and class whether it is a label, shape (documents, classes)."""
     found = np.zeros((len(labels), classes), dtype=bool)
     for row, wanted in enumerate(labels):
         found[row, [label for label in wanted if label >= 0]] = True
@@ -59,7 +60,7 @@ def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
 
 
 def ndcg(scores: F64, relevant: Bools) -> F64:
-    """Return the nDCG@5 of each document; all must have a relevant class, see `relevance`."""
+    """Return the nDCG@5 of each document, which must have at least one relevant class."""
     k = min(max(RANKS), scores.shape[1])
     hits = np.take_along_axis(relevant, top_columns(scores, k), axis=1)
     discounts = 1 / np.log2(np.arange(2, k + 2))
@@ -78,7 +79,7 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 
 
 class Reliability:
-    """Statistics of how predicted probabilities agree with observed frequencies, in ten bins.
+    """Sums that compare predicted probabilities with observed frequencies, in ten bins.
 
     If documents have one label, the probability of the best class is compared with its accuracy. If
     they have several, each label's probability, if at least `LEAST_SHOWN`, is compared with how
@@ -87,12 +88,10 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros(
-            (3, RANGES)
-        )  # sums of weights, of probabilities, and of correct predictions
+        self._sums = np.zeros((3, RANGES))  # weights, probabilities, right predictions
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add probabilities, whether each prediction is correct, and weights, of one shape."""
+        """Add predictions: their probabilities, whether they are right, and their weights."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -148,12 +147,12 @@ class Measures:
         self._gains = gains
         self._gained = {
             k: np.zeros(2) for k in RANKS
-        }  # sums of the gains, and of the best possible gains
+        }  # for each measure, the sum of the gains and of the best possible gains
         self._documents = self._unknown = 0
-        self._total = 0.0  # sum of the weights
+        self._total = 0.0  # sum of the documents' weights
         self._sums: dict[str, float] = {}
         self._right, self._predicted = np.zeros(classes), np.zeros(classes)
-        self._wanted = np.zeros(classes + 1)  # the last is for unknown labels
+        self._wanted = np.zeros(classes + 1)  # the last item counts unknown labels
 
     def add(
         self,
@@ -161,7 +160,7 @@ class Measures:
         labels: Sequence[Sequence[int]],
         weights: NDArray[np.floating] | None = None,
     ) -> None:
-        """Add documents: log-probabilities (documents, classes), labels and optional weights.
+        """Add documents with their log-probabilities, labels and weights.
 
         The label -1 is unknown to the model, so that it counts as true but is never predicted.
         """
@@ -224,7 +223,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # ties count against the model, as in the usual definitions
+            # Ties count against the model, as is usual.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
@@ -258,11 +257,12 @@ class Measures:
         for name, value in sums.items():
             if name == "answered_accuracy":
                 found[name] = value / (sums["answered"] or 1.0)
-            elif name.startswith(("r_precision", "ndcg")):  # undefined without a label
+            # Without labels, these measures are undefined.
+            elif name.startswith(("r_precision", "ndcg")):
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # undefined without a known label
+            elif known:  # without known labels, this measure is undefined
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
@@ -270,7 +270,7 @@ class Measures:
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:
-        """Return micro and macro averages; macro over classes that are true or predicted."""
+        """Return micro averages, and macro averages over classes that are true or predicted."""
         wanted, unknown = self._wanted[:-1], self._wanted[-1]
         precision, recall, f1 = _f1(self._right, self._predicted, wanted)
         seen = (wanted > 0) | (self._predicted > 0)
@@ -284,7 +284,7 @@ class Measures:
 
 
 def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
-    """Return precision, recall and their harmonic mean; 0 if not defined."""
+    """Return precision, recall and F1; each is 0 if it is undefined."""
     precision, recall = (right / np.where(one > 0, one, 1.0) for one in (predicted, wanted))
     both = predicted + wanted
     return precision, recall, 2 * right / np.where(both > 0, both, 1.0)
@@ -317,7 +317,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
 def best_threshold(
     log_p: F64, labels: Sequence[Sequence[int]], weights: F64, may_be_none: bool = False
 ) -> float:
-    """Return the probability threshold with the best weighted micro F1.
+    """Return the probability threshold that gives the best weighted micro F1.
 
     The most probable label of a document is always predicted, unless `may_be_none` is set.
     """
@@ -332,7 +332,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # halfway between the last predicted label and the next one
+    return float(ends.mean())  # this is halfway between the last predicted label and the next one
 
 
 class ClusterMeasures:
@@ -357,7 +357,7 @@ class ClusterMeasures:
 
 
 def cluster_measures(table: I64) -> dict[str, Any]:
-    """Compare a clustering with labels.
+    """Compute metrics that compare clusters with labels.
 
     Parameters
     ----------

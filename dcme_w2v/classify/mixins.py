@@ -1,4 +1,4 @@
-"""Mixins for scikit-learn classifiers, which predict from probabilities or linear scores."""
+"""Mixins for scikit-learn classifiers that predict by probabilities or linear scores."""
 
 from abc import abstractmethod
 from typing import Any
@@ -14,7 +14,7 @@ from .trainer import Weights
 
 
 class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
-    """Predicts from `predict_log_proba`; accepts sparse rows."""
+    """Mixin for classifiers that define `predict_log_proba`; they accept sparse rows."""
 
     classes_: Array
 
@@ -38,7 +38,7 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
 
 
 class LinearMixin(ProbabilityMixin):
-    """Predicts from the scores of a linear model."""
+    """Mixin for classifiers that define the scores of a linear model."""
 
     @abstractmethod
     def _linear(self) -> Weights:
@@ -63,12 +63,12 @@ class LinearMixin(ProbabilityMixin):
 
     @property
     def coef_(self) -> F32:
-        """Weights, shape (classes, features)."""
+        """Weights of the features, shape (classes, features)."""
         return self._linear().get()[:-1].T
 
     @property
     def intercept_(self) -> F32:
-        """Biases, shape (classes,)."""
+        """Biases of the classes, shape (classes,)."""
         weights = self._linear()
         biases: F32 = weights.get()[-1] * np.float32(weights.bias)
         return biases + weights.offset

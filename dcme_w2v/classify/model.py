@@ -1,4 +1,4 @@
-"""A trained classifier with its features, classes and weights, in memory and as a file."""
+"""A trained classifier: its features, classes and weights, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND, VERSION = "classifier", 2
-# default for several labels, tuned on Reuters; runs with held-out documents tune it again
+# Default for several labels, tuned on Reuters; held-out documents can replace it.
 THRESHOLD = 0.15
-ALONE = 1 << 20  # number of products below which starting more threads takes longer than it saves
-MAX_IDF = 1e6  # the largest plausible idf; for 10^19 documents it is 45
-NONE = "none_of_the_labels"  # record entry: number of training documents without a label
-COLUMNS = "columns"  # record entry: columns of the .npz training files, or None
-PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
+ALONE = 1 << 20  # with fewer products, starting more threads takes longer than it saves
+MAX_IDF = 1e6  # no plausible idf is higher: with 10^19 documents it is 45
+NONE = "none_of_the_labels"  # record entry with the number of training documents without labels
+COLUMNS = "columns"  # record entry with the number of columns in .npz training files
+PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of model files that predict classes
 
 
 class Explanation(Rows[tuple[str, float]]):
-    """The features that explain a class or a prediction, with their weights.
+    """The features that explain a class or a prediction, and their weights.
 
     For a text, the weights are contributions: the value of a feature times the difference of its
     weights for two classes. Together with `rest`, they add up to the difference of the scores of
@@ -120,12 +120,12 @@ class Predictor(Sealed, Shown, ABC):
 
     @property
     def labels(self) -> list[Any]:
-        """The labels as Python objects, in the order of `classes`."""
+        """The labels in their Python type, in the order of `classes`."""
         return [label_of_name(name, self.label_kind) for name in self.classes]
 
     @property
     def classes_(self) -> Array:
-        """The labels, sorted: the columns of `predict_proba`."""
+        """The sorted labels, in the order of the columns of `predict_proba`."""
         return array_of_labels(sorted(self.labels))
 
     @property
@@ -152,7 +152,7 @@ class Predictor(Sealed, Shown, ABC):
         """Return the weights of the features for a class, shape (features,)."""
 
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
-        """Return documents as vectors."""
+        """Convert documents to vectors; raise an error if the model takes vectors."""
         if self.text is None:
             raise UsageError(
                 "the model classifies vectors, not text; give an svmlight or .npz file"
@@ -166,11 +166,11 @@ class Predictor(Sealed, Shown, ABC):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield `best_classes` by log-probability for batches of documents."""
+        """Yield the most probable classes of documents and their log-probabilities, in batches."""
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def _in_order(self, batches: Iterable[F64]) -> F64:
-        """Arrange the values of documents and classes by the columns of `classes_`."""
+        """Arrange columns of values, which are in the order of `classes`, by `classes_`."""
         labels = self.labels
         order = sorted(range(len(labels)), key=labels.__getitem__)
         found = np.concatenate([np.empty((0, len(labels))), *batches])
@@ -206,14 +206,14 @@ class Predictor(Sealed, Shown, ABC):
         return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def rows_of(self, texts: Any) -> csr_matrix:
-        """Convert texts to rows; a model of vectors takes rows as they are."""
+        """Convert texts to rows; return rows unchanged if the model takes vectors."""
         if self.text is None:
             return check_rows(texts)
         return self.rows(told_texts(texts))
 
     @property
     def is_of_texts(self) -> bool:
-        """Whether the model classifies texts, not vectors or tokens."""
+        """Whether the model classifies texts, rather than vectors or tokens."""
         return self.text is not None and not self.text.is_by_token
 
     def predict(
@@ -281,7 +281,7 @@ class Predictor(Sealed, Shown, ABC):
         threads: int | None = None,
         min_probability: float | None = None,
     ) -> Iterator[list[tuple[str, float]]]:
-        """Yield the results of `predict_top` for documents given as vectors."""
+        """Yield the results of `predict_top` for documents that are given as vectors."""
         if min_probability is None and not topn and self.record.get(NONE):
             min_probability = self.threshold
         threshold = self.threshold if min_probability is None else min_probability
@@ -297,7 +297,7 @@ class Predictor(Sealed, Shown, ABC):
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
-        """Return the highest-weighted features of a class, or the contributions in a text.
+        """Return the highest-weighted features of a class, or features' contributions in a text.
 
         Without a text, these are the features with the highest weights for the class. With a text,
         they are its features that change the difference between the scores of the class and of the
@@ -330,7 +330,7 @@ class Predictor(Sealed, Shown, ABC):
             found.label, found.against = known[found.label], known[found.against]
             return found
         if label is None:
-            raise UsageError("nothing to explain: give a label, a text, or both")
+            raise UsageError("there is nothing to explain; give a label, a text, or both")
         weights = self.weights_of_class(self.classes.index(label))
         return Explanation(self.highest_weighted(weights, count), known[label])
 
@@ -360,7 +360,7 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return the scorer of rows; None if the model is not linear."""
+        """Return an object that scores these rows; None if the model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
@@ -370,14 +370,14 @@ class Predictor(Sealed, Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features with the highest weights, scaled by typical values for text."""
+        """Return the features with the highest weights, which idf scales for text."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record, without text features."""
+        """Return the entries of the model's record, except those of text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -401,7 +401,7 @@ class Predictor(Sealed, Shown, ABC):
 def restored(
     model: Model, options: type[Checked] | None, text: TextFeatures | None
 ) -> tuple[Any, ...]:
-    """Restore the attributes of `Predictor` from the entries that `Predictor.described` returns."""
+    """Restore the attributes of `Predictor` from a model file's record."""
     record = model.value("record", dict)
     if type(record.get(COLUMNS, 0)) not in (int, type(None)):
         raise model.fault("record", f"{COLUMNS} is not a number")
@@ -416,7 +416,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows with their log-probabilities, for latent classes if `is_latent`."""
+    """Yield batches of rows, and log-probabilities of classes or latent classes."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -439,7 +439,7 @@ def load_classifier(path: PathLike) -> Predictor:
 
 @dataclass(frozen=True, repr=False)
 class Classifier(Predictor):
-    """A classifier with the features of its input; see `Predictor`.
+    """A classifier that `classify train` made, with the features of its input.
 
     Attributes
     ----------
@@ -467,7 +467,7 @@ class Classifier(Predictor):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield `best_classes`; trees find them without computing all probabilities."""
+        """Yield the most probable classes, which trees find without scoring all classes."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -476,7 +476,7 @@ class Classifier(Predictor):
             yield numbers, self.calibration.apply(scores)
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
+        """Yield the calibrated log-probabilities of all classes for batches of documents."""
         rows = self.align_features(matrix)
         scorer = self.scorer_of(rows)
         if threads is None and rows.nnz * len(self.classes) < ALONE:
@@ -485,23 +485,23 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return the scorer of rows, perhaps with only the weights of the features in them."""
+        """Return an object that scores these rows, perhaps with only their features' weights."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the weights of a class minus their mean over all classes.
+        """Return the weights of a class, minus their mean over all classes.
 
         Only differences between classes affect the probabilities.
         """
         return self.weights.above_mean(number)
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file."""
+        """Write the model to a file, atomically."""
         self.write(path, KIND, arrays_of(self.weights))
 
     @classmethod
     def load(cls, path: PathLike) -> Classifier:
-        """Load a model's file.
+        """Load a model from a file.
 
         Raises
         ------
@@ -516,7 +516,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of labels whose names are stored."""
+    """Return the Python type of the labels, and check that their names represent it."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -528,7 +528,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Return the stored calibration; the default is the softmax."""
+    """Restore the calibration, which is the softmax if none is stored."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)
@@ -539,7 +539,7 @@ def _calibration_in(model: Model) -> Calibration:
 def store_text(
     text: TextFeatures | None, arrays: dict[str, Any], description: dict[str, Any]
 ) -> None:
-    """Add the text features to a model's arrays and description, for `text_of`."""
+    """Add text features to the arrays and the description of a model file."""
     description["features"] = None
     if text is not None:
         description["features"] = asdict(text.options)
@@ -552,7 +552,7 @@ def store_text(
 
 
 def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:
-    """Add the counts of tag pairs, if there are any, to a model's arrays."""
+    """Add the counts of tag pairs, if there are any, to the arrays of a model file."""
     if text.tag_pairs is not None:
         arrays["tag_pairs"] = text.tag_pairs
 
@@ -573,7 +573,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
-    """Return the converter from text to rows; None if the model takes vectors."""
+    """Restore the text features of a model file; None if the model takes vectors."""
     if model.description.get("features", {}) is None:
         return None
     options = model.options("features", FeatureOptions)

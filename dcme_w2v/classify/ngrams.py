@@ -1,4 +1,4 @@
-"""Extracts n-gram features from texts: of words, and of characters within words."""
+"""Extract n-grams of words, and of characters within words, from texts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FEW_WORDS = 5000  # for up to this many words, importing scipy takes longer than it saves
-MAX_WORD = (
-    4096  # maximum characters of a word; longer runs without a space are data rather than text
-)
+FEW_WORDS = 5000  # up to this many words are processed without importing scipy
+MAX_WORD = 4096  # longer runs without spaces are data, not words
 
 
 class NGrams:
-    """Word n-grams of documents; their IDs follow the IDs of the words.
+    """The word n-grams of documents, with IDs that follow those of the words.
 
     Parameters
     ----------
@@ -54,11 +52,12 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        first_document[words.indices[::-1]] = rows[::-1]  # the last assignment wins
+        # The last assignment, to the first document, wins.
+        first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]
         self.counts: list[csr_matrix] = []
-        shorter = self._flat.astype(np.int64)  # ID of the shorter n-gram that starts here
+        shorter = self._flat.astype(np.int64)  # IDs of the shorter n-grams that start at each word
         for n in lengths:
             is_inside = document[: 1 - n] == document[n - 1 :]
             if n > everywhere:
@@ -77,18 +76,18 @@ class NGrams:
         self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
-        """Return the IDs of words and n-grams by first appearance, in a document by length."""
+        """Return the IDs of words and n-grams in the order of first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Sequence[bytes], numbers: I64) -> list[bytes]:
-        """Return the words of n-grams, separated by spaces."""
+        """Return the spellings of n-grams: their words, separated by spaces."""
         places = zip(self._first[numbers].tolist(), self._size[numbers].tolist(), strict=True)
         texts = (self._flat[first : first + size].tolist() for first, size in places)
         return [b" ".join(map(words.__getitem__, text)) for text in texts]
 
 
 class Subwords:
-    """Words of texts, with counts of their character n-grams.
+    """Collects the words of texts, and counts their character n-grams.
 
     Parameters
     ----------
@@ -104,11 +103,11 @@ class Subwords:
         self._texts: list[list[int]] = []
 
     def add(self, words: Iterable[str]) -> None:
-        """Add a text."""
+        """Add a text, given as its words."""
         self._texts.append(list(map(self._number.__getitem__, words)))
 
     def distinct(self) -> tuple[list[bytes], csr_matrix]:
-        """Return the distinct n-grams by first appearance, and counts, shape (texts, n-grams).
+        """Return the distinct n-grams by first appearance, and their counts (texts, n-grams).
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
@@ -119,7 +118,7 @@ class Subwords:
         return [block[a:b] for a, b in pairwise(offsets.tolist())], counts.matrix()
 
     def counts(self, table: Table) -> CompressedRows:
-        """Return the counts of the n-grams that a table has, shape (texts, ids), not sorted."""
+        """Count the n-grams that are in a table, shape (texts, IDs); columns are not sorted."""
         return self._counts(table, learns=False)
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:
@@ -131,7 +130,7 @@ class Subwords:
 
 
 def _product(texts: list[list[int]], starts: I64, ids: I32, columns: int) -> CompressedRows:
-    """Count the n-grams of texts from those of their words, without scipy if there are few."""
+    """Sum the n-gram counts of words to those of texts, without scipy if there are few."""
     shape = (len(texts), columns)
     words = np.fromiter(chain.from_iterable(texts), dtype=np.int64)
     ends = np.append(0, np.cumsum([len(text) for text in texts], dtype=np.int64))

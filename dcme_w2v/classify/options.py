@@ -1,4 +1,4 @@
-"""Option declarations for classification; see `dcme_w2v.declarations`."""
+"""Declare the options of classification."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
-MAX_LEVELS = 127  # signed levels are stored as int8
+MAX_LEVELS = 127  # int8 can store this many levels with signs
 TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
 
 @dataclass(frozen=True)
 class FeatureOptions(Checked):
-    """How text is converted to a sparse vector."""
+    """Options that say how to convert text to sparse vectors."""
 
     group = "Features"
 
@@ -50,8 +50,7 @@ class FeatureOptions(Checked):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words and word n-grams, and N character n-grams (default: "
-        "40,000, or up to 200,000 with few classes; 300,000 with --by token)",
+        "keep the N most frequent words, and as many character n-grams (default: 40,000 or more)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -59,8 +58,7 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "split text into lowercase words, or only at whitespace, without other changes (default: "
-        "words)",
+        "split text into lowercase words, or only at whitespace (default: words)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
@@ -74,16 +72,14 @@ class FeatureOptions(Checked):
     )
     lead: int | None = option(
         None,
-        "count the first N words of each document twice (default: 80 for classify train and fuse "
-        "fit, otherwise 0)",
+        "count the first N words of each document twice (default: 80; 0 for latent fit)",
         minimum=0,
         only={"by": ("document",)},
         advanced=True,
     )
     lead_ngrams: int | None = option(
         None,
-        "also use n-grams of up to N words from the --lead words (default: 1 or 2, chosen on "
-        "held-out documents)",
+        "also use n-grams of up to N words from the first --lead words (default: 1 or 2)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -91,8 +87,7 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "also use character n-grams within words (default: classify train 1-4 for up to 8 MB of "
-        "text, otherwise none)",
+        "also use character n-grams within words (default: 1-4 in classify train for small texts)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -141,20 +136,20 @@ class FeatureOptions(Checked):
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Fill in the defaults of `classify train`, except for `ngrams`."""
+        """Fill in the defaults of `classify train` for the first words of documents."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
         return filled(found, {"lead_ngrams": 2 if has_pairs else 1})
 
     def resolved(self) -> "FeatureOptions":
-        """Fill in the defaults that are stored in models and checkpoints."""
+        """Fill in the default values that models and checkpoints store."""
         return filled(
             self, {"tokens": TOKENS, "ngrams": 1, "lead_ngrams": 1, "subwords": NO_SUBWORDS}
         )
 
     def features_of(self, classes: int) -> int:
-        """Return the maximum number of features for this many classes in `classify train`."""
+        """Return how many features `classify train` keeps by default for this many classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -183,7 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values; learning rates of other algorithms have their own defaults."""
+    """Return a preset's values, without its learning rate for other algorithms."""
     others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
     if all(given.get(name) not in values for name, values in others.items()):
         return preset
@@ -193,34 +188,33 @@ def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
 
 @dataclass(frozen=True)
 class ClassifyOptions(Checked):
-    """Options for training a classifier; many are also in `dcme_classify_options` of the core."""
+    """Options for training a classifier."""
 
     group = "Model"
 
     objective: str = option(
         "auto",
-        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees, or chosen "
-        "automatically (auto)",
+        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees (tree), or "
+        "the fastest of them (auto)",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "softmax loss, or squared one-vs-rest hinge loss (default: hinge for up to 5,000 classes, "
-        "otherwise softmax)",
+        "softmax, or squared one-vs-rest hinge loss (default: hinge for up to 5,000 classes)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "solver; lbfgs requires softmax, and dual (coordinate descent) requires hinge "
+        "gradient descent (sgd), L-BFGS for softmax, or dual coordinate descent for hinge "
         "(default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
         20,
-        "number of noise classes per example (nce, ns)",
+        "number of noise classes per example, for nce and ns",
         minimum=1,
         maximum=100000,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
@@ -229,21 +223,20 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of clusters of similar classes (default: 80, or more for many classes; "
-        "paper: 20)",
+        "maximum number of clusters of similar classes (default: 80 or more; 20 for paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
-        "update rule for dcme: Algorithm 1 of the DCME paper, or a more robust variant",
+        "update rule of dcme: Algorithm 1 in the DCME paper, or a more robust variant",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
     batch: int | None = option(
         None,
-        "mini-batch size (default: depends on the number of classes, at most 64, or 16 for hinge)",
+        "mini-batch size (default: 16 for hinge, otherwise up to 64, depending on the classes)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -251,7 +244,7 @@ class ClassifyOptions(Checked):
     )
     epochs: int | None = option(
         None,
-        "number of passes over the documents (default: 5; lbfgs: 100 iterations)",
+        "maximum number of epochs (default: 5), or of iterations for lbfgs (default: 100)",
         minimum=1,
         maximum=1000000,
     )
@@ -263,8 +256,7 @@ class ClassifyOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on the loss and the number of classes; lower if "
-        "better on held-out documents)",
+        "initial learning rate (default: depends on the loss, classes and held-out documents)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -279,28 +271,26 @@ class ClassifyOptions(Checked):
     )
     l2: float | None = option(
         None,
-        "L2 regularization: X/2 times the sum of squared weights (default: 0 for sgd, 1e-6 for "
-        "lbfgs, chosen on held-out documents for dual)",
+        "L2 penalty: X/2 times the sum of squared weights (default: depends on the solver)",
         minimum=0.0,
         maximum=1e6,
     )
     bias: float | None = option(
         None,
-        "value of the constant bias feature; 0: no bias (default: 0.1, or chosen on held-out "
-        "documents)",
+        "value of the constant bias feature; 0 means no bias (default: depends on the documents)",
         minimum=0.0,
         maximum=MAX_BIAS,
         advanced=True,
     )
     tolerance: float = option(
         1e-6,
-        "stop when an iteration reduces the loss by less than this fraction (lbfgs)",
+        "stop lbfgs when an iteration reduces the loss by less than this fraction",
         minimum=0.0,
         only={"solver": ("lbfgs",)},
         advanced=True,
     )
     preset: str | None = preset_option(
-        "settings of Algorithm 1 of the DCME paper, for many classes",
+        "settings for many classes, as Algorithm 1 in the DCME paper has them",
         PRESETS,
         adapted=_adapted,
         advanced=True,
@@ -316,28 +306,28 @@ class ClassifyOptions(Checked):
 
 @dataclass(frozen=True)
 class DocumentHoldoutOptions(HoldoutOptions):
-    """Documents on which the model is measured after each epoch, instead of being trained on."""
+    """The option for held-out documents, on which the model is evaluated after each epoch."""
 
     holdout: str | None = option(
         None,
-        "measure every epoch on this share of the documents, or on this file",
+        "held-out share of the documents, or a held-out file, to evaluate every epoch",
         metavar="X|FILE",
         path="reads",
     )
 
 
-SECONDS = 60.0  # maximum duration of the search for settings
+SECONDS = 60.0  # default time limit of the search for settings
 
 
 @dataclass(frozen=True)
 class TuneOptions(Checked):
-    """Whether and how long to search for settings that are not given."""
+    """The option that says whether and how long to search for settings."""
 
     group = "Model"
 
     tune: float | None = option(
         None,
-        "search at most SECONDS for the best unset options; 0: skip all comparisons (default: 60)",
+        "search for the best settings within SECONDS (default: 60); 0 skips all comparisons",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -347,7 +337,7 @@ class TuneOptions(Checked):
 
 @dataclass(frozen=True)
 class DistributeOptions(ClusterOptions):
-    """How a classifier is trained on a cluster."""
+    """Options that say how to train a classifier on a cluster."""
 
     distribute: str = option(
         "mixture",
@@ -378,26 +368,25 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
     return found
 
 
-# A higher rate gains accuracy, but loses likelihood.
+# With a higher learning rate, accuracy is better but likelihood is worse.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_LBFGS = L2_OF_SETS = 1e-6  # L-BFGS without a search; hinge with several labels per document
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # for L-BFGS without a search, and for hinge with several labels
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Small batches: all documents of a large batch correct the same error
-# (docs/decisions/classifier-defaults.md).
+# In large batches, all documents would correct the same error (classifier-defaults.md).
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # learned one after the other, in one strip of classes before the next
+BATCH_OF_DUAL = 64  # these documents are learned one after the other, strip by strip of classes
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
-# Core settings without an option: of the bound of robust dcme, and of the paper's Algorithm 1.
+# Settings of the core without an option, for robust dcme and for Algorithm 1 in the paper.
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # for ns; nce uses 1
+NOISE_POWER = 0.75  # exponent of class counts for ns; nce has 1
 TREES = 3  # the number of trees whose probabilities are averaged
 
 
 def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
-    """Return the options with every default filled in, or raise if they contradict each other.
+    """Fill in the defaults of all options; raise an error if options contradict each other.
 
     If documents have several labels (`multilabel`), the default loss is the hinge loss, provided
     that the other options allow it.
@@ -428,7 +417,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # Gradients within a batch use the same weights, so few classes need small batches.
+        # A batch has the same weights for all gradients, so few classes need small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),
@@ -452,7 +441,7 @@ def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
 
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options for label trees with every default filled in."""
+    """Fill in the defaults of the options for label trees."""
     known = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
@@ -467,7 +456,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
-    """Return whether an option that only dcme has is given."""
+    """Return whether an option is given that only dcme has."""
     return options.clusters is not None or options.dcme_update == "paper"
 
 
@@ -478,7 +467,7 @@ def is_hinge_possible(options: ClassifyOptions) -> bool:
 
 
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Return the options with the faster objective, or dcme if one of its options is given."""
+    """Choose the faster objective, or dcme if one of its options is given."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
@@ -486,20 +475,20 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
 
 
 def default_clusters(classes: int) -> int:
-    """Return the default number of clusters, which balances the costs of bounds and head."""
+    """Return the default number of clusters for dcme."""
     return int(min(4096, max(CLUSTERS, round(2 * classes**0.5))))
 
 
 @dataclass(frozen=True)
 class ShrinkOptions(Checked):
-    """How the weights of a classifier are compressed."""
+    """Options that say how to compress the weights of a classifier."""
 
     group = "Model"
 
     removed = ("coding", "words")
 
     levels: int = option(
-        8, "number of levels to which weights are quantized", minimum=1, maximum=MAX_LEVELS
+        8, "number of levels to quantize weights to", minimum=1, maximum=MAX_LEVELS
     )
     keep: str | None = option(
         None,
@@ -509,13 +498,13 @@ class ShrinkOptions(Checked):
     )
     max_bytes: int | None = option(
         None,
-        "keep as many weights as fit into N bytes on disk",
+        "keep as many weights as fit into a file of N bytes",
         minimum=1,
     )
 
 
 def kept_weights(keep: str | None, total: int) -> int:
-    """Convert `keep`, a number, share or fraction, to the number of weights to keep out of `total`.
+    """Parse `keep` (a number, share or fraction) into the number of weights to keep.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Implements ``classify test`` and ``predict``: predicts labels and measures models."""
+"""Implement the commands ``classify test`` and ``classify predict``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .model import NONE, Predictor, scored
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# measures on held-out documents that are shown
+# the measures on held-out documents that messages show
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
 def main_measure(found: Mapping[str, Any]) -> float:
-    """Return the accuracy, or with several labels the precision at 1."""
+    """Return the main measure: accuracy, or precision at 1 with several labels."""
     return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
 
 
@@ -44,7 +44,7 @@ def test(
     min_probability: float | None = None,
     calibration: bool = False,
 ) -> dict[str, Any]:
-    """Return the measures of a model on labeled documents.
+    """Evaluate a model on labeled documents.
 
     With `clustering`, the (latent) classes are compared with the labels as a clustering, which is
     always done for a model that was fitted without labels. `per_class` adds the measures of each
@@ -106,12 +106,12 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """Raised when a document has several labels although all earlier ones had one."""
+    """Raised when a document has several labels although all earlier ones had only one."""
 
 
 @dataclass
 class _Tested:
-    """Tests a model on labeled documents; `run` reads them."""
+    """Evaluates a model on labeled documents, which `run` reads."""
 
     model: Predictor
     docs: Sequence[str]
@@ -122,7 +122,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Test with one or several labels per document; raise _SeveralLabels to switch."""
+        """Evaluate with one or several labels per document; raise _SeveralLabels to switch."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -156,7 +156,7 @@ def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight in propensity-scored precision; None if unknown."""
+    """Return each label's weight for propensity-scored precision; None if counts are unknown."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -177,7 +177,7 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield the kept columns of each document, and its most probable labels with probabilities.
+    """Yield for each document its kept columns, and its most probable labels.
 
     A model that classifies tokens yields a list of token, tag and probability for each sentence.
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
@@ -189,7 +189,7 @@ def predict(
         if count != 1 or min_probability is not None:
             flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
             raise UsageError(
-                f"{flag}: is not supported by a --by token model, which predicts one tag per "
+                f"{flag}: is not supported by a model of tokens, which predicts one tag per "
                 "token; omit it"
             )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
@@ -207,7 +207,7 @@ def write_predictions(
     count: int = 1,
     **more: Any,
 ) -> None:
-    """Write predictions, to standard output by default.
+    """Write the predictions for documents to a file, or to standard output.
 
     Each line of text has the kept columns, and then every label and its probability. JSON objects
     and tables have the kept columns, `label` and `probability`, and also `labels` and
@@ -220,7 +220,7 @@ def write_predictions(
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
         what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what}: is not supported by a --by token model; omit it")
+        raise UsageError(f"{what}: is not supported by a model of tokens; omit it")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]
@@ -246,7 +246,7 @@ def write_predictions(
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
-    """Return the measures of a model on held-out documents."""
+    """Evaluate a model on held-out documents."""
     several = model.multilabel or any(len(one) != 1 for one in data.labels)
     least = model.threshold if model.record.get(NONE) else None
     measures = Measures(len(model.classes), several, model.threshold, None, least)
@@ -258,7 +258,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Summarize the measures on held-out documents, and what those documents chose, in one line."""
+    """Summarize in one line the measures on held-out documents, and what these chose."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

@@ -1,4 +1,4 @@
-"""Tags the tokens of sentences: the best path by classifier scores and tag pairs, and metrics.
+"""Tag the tokens of sentences by classifier scores and tag pairs, and evaluate tags.
 
 A classifier computes the tag probabilities of each token; how often each tag follows another is
 counted in the labeled sentences. The best path of a sentence has the largest sum of log p(tag |
@@ -21,14 +21,14 @@ from .metrics import Measures
 from .model import Predictor
 
 SENTENCES_AT_ONCE = 1024
-SMOOTHING = 0.01  # added to every pair count, so that unseen pairs are unlikely, not impossible
+SMOOTHING = 0.01  # added to pair counts, so that unseen pairs are unlikely but possible
 Entity = tuple[str, int, int]
 
 
 def tag_pairs(
     labels: Sequence[tuple[str, ...]], is_first: Sequence[bool], classes: Sequence[str]
 ) -> I64:
-    """Count the pairs of consecutive tags.
+    """Count the pairs of adjacent tags in sentences.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def tag_pairs(
 
 
 def best_path(log_p: F64, steps: F64) -> list[int]:
-    """Return the path of tags with the largest sum; the first one if tied.
+    """Return the sequence of tags with the largest sum of scores; the first one if tied.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def best_path(log_p: F64, steps: F64) -> list[int]:
 
 
 def steps_of(counts: I64) -> F64:
-    """Return log p(tag | previous tag) - log p(tag), from the counts of tag pairs."""
+    """Compute log p(tag | previous tag) - log p(tag) from the counts of tag pairs."""
     pairs = counts + SMOOTHING
     pairs[-1, -1] = SMOOTHING
     steps: F64 = np.log(pairs / pairs.sum(axis=1, keepdims=True))
@@ -93,7 +93,7 @@ def steps_of(counts: I64) -> F64:
 def tagged(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[tuple[Sentence, F64, list[int]]]:
-    """Yield each sentence, its tokens' log-probabilities, and the classes on its best path."""
+    """Yield each sentence with its tokens' log-probabilities and its best sequence of tags."""
     text = model.text
     assert text is not None and text.tag_pairs is not None
     steps = steps_of(text.tag_pairs)
@@ -107,7 +107,7 @@ def tagged(
 
 
 def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None) -> dict[str, Any]:
-    """Return the measures of a model on sentences with tags.
+    """Evaluate a model on sentences with tags.
 
     Accuracy, precision, recall and F1 are computed from the best paths; the log-likelihood and the
     top-5 accuracy from each token by itself. Entities are counted if tags have CoNLL prefixes (B-,
@@ -121,7 +121,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
     classes = list(model.classes)
     number = {name: i for i, name in enumerate(classes)}
     measures, sentences, untagged = Measures(len(classes), False), 0, 0
-    right = np.zeros(3, dtype=np.int64)  # numbers of entities: correct, predicted, true
+    right = np.zeros(3, dtype=np.int64)  # the numbers of correct, predicted and true entities
     tokens = correct = 0
     for sentence, log_p, path in tagged(model, docs, threads):
         if not sentence.tags:
@@ -158,7 +158,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 def predict_tags(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Yield, for each sentence, the tokens with their tags and the tags' own probabilities."""
+    """Yield for each sentence its tokens with their tags and the probabilities of these tags."""
     for sentence, log_p, path in tagged(model, docs, threads):
         yield [
             (token, model.classes[tag], math.exp(row[tag]))
@@ -167,7 +167,7 @@ def predict_tags(
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """Return the type, first and last token of each entity, by the rules of conlleval.
+    """Return the type, first token and last token of each entity, by conlleval's rules.
 
     An entity begins at B- or S-, after E-, S- or a tag without a type, and whenever the type
     changes.

@@ -1,4 +1,4 @@
-"""Compresses linear classifiers: few weights are kept, quantized to a few levels.
+"""Compress linear classifiers: keep the weights with the highest impact, as few levels.
 
 The impact of a weight is how much it changes scores: its square times the sum of squares of its
 feature's values. Weights are selected and clustered by impact; no weight is trained again.
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "shrunk"
-MAX_SIZE = 1e30  # largest absolute value of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # the first bits of positive float64 numbers sort like the numbers
+MAX_SIZE = 1e30  # maximum magnitude of a level or bias
+_BINS, _SHIFT = 1 << 15, 48  # positive float64 numbers sort by their first 16 bits
 
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A weight matrix that is quantized to levels.
+    """A matrix of weights that are quantized to levels.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Shrunk:
     loss: float
 
     def fill(self, weights: Weights, features: I64) -> None:
-        """Fill in the rows of some features, and the biases."""
+        """Fill in the weights of some features, and the biases."""
         values, step = self.evidence.values, rows_at_once(weights.classes)
         signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
         by_byte = signed.astype(np.float32)
@@ -85,7 +85,7 @@ class Shrunk:
 
 
 class WeightRanking:
-    """Ranks the weights of a linear model by impact.
+    """Ranks the weights of a linear model by their impact on scores.
 
     The weights are read in blocks, and only the requested number of highest weights is copied in
     memory.
@@ -111,9 +111,7 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        least = 1e-9 * max(
-            float(squares.max(initial=0.0)), 1e-9
-        )  # a minimum for features that do not occur in the documents
+        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # for features that do not occur
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -128,7 +126,7 @@ class WeightRanking:
         self._kept = CompressedRows((*empty, starts), (weights.features, weights.classes))
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
-        """Return the `count` weights with the highest impact, quantized to levels."""
+        """Quantize the `count` weights with the highest impact to levels."""
         self._read(min(count, self.count))
         chosen = self._kept if self._kept.nnz <= count else self._highest(count)
         kept = sum(float((w**2 * squares).sum()) for w, squares in self._parts(chosen))
@@ -147,19 +145,19 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Return about how many weights carry all but the given share of the total impact."""
+        """Return about how many weights have all but this share of the total impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
         return int(self._bins[used[: last + 1]].sum())
 
     def _read(self, count: int) -> None:
-        """Select at least the `count` weights with the highest impact."""
+        """Copy the `count` weights with the highest impact, and perhaps some more, to memory."""
         if self._kept.nnz >= count:
             return
         lowest = self._lowest(count)
         size, shape = int(self._bins[lowest:].sum()), self._kept.shape
-        del self._kept  # frees the memory of an earlier selection
+        del self._kept  # frees the memory of the previous selection
         starts, columns = np.zeros(shape[0] + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
         least = np.array(lowest << _SHIFT).view(np.float64)
         weights = np.empty(size, dtype=np.float32)
@@ -177,7 +175,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield absolute weights and the sums of squares of their features, in parts."""
+        """Yield absolute weights, and the sums of squares of their features, part by part."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -187,14 +185,14 @@ class WeightRanking:
                 yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
     def _highest(self, count: int) -> CompressedRows:
-        """Return the `count` selected weights with the highest impact.
+        """Return exactly the `count` weights with the highest impact among those in memory.
 
         If impacts are equal, the first weights are chosen.
         """
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # candidates in the lowest bin
+        places, impacts = [], []  # the candidates from the lowest bin
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high
@@ -208,7 +206,7 @@ class WeightRanking:
         return self._kept.entries(chosen)
 
     def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
-        """Yield the first feature of a block, its weights, and their impacts."""
+        """Yield blocks of weights: the first feature, the weights, and their impacts."""
         at = 0
         for block in self._weights.blocks():
             rows = block[: self._weights.features - at].astype(np.float64)
@@ -225,7 +223,7 @@ def _bin_of(impact: F64) -> I64:
 
 
 def squares_of(model: Classifier) -> F64:
-    """Estimate the sum of squares of each feature over documents.
+    """Estimate each feature's sum of squares over documents.
 
     The sums follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the order of the
     words, the most frequent first.
@@ -241,7 +239,7 @@ def squares_of(model: Classifier) -> F64:
 
 @dataclass(frozen=True, repr=False)
 class ShrunkModel(Classifier):
-    """A classifier with quantized weights for some of the features.
+    """A classifier that has quantized weights, and only for some features.
 
     Attributes
     ----------
@@ -256,7 +254,7 @@ class ShrunkModel(Classifier):
     columns : ndarray of int64 or None
         For vectors: the input columns that have weights, ascending.
     binary : bool
-        Whether values of features count as 1.
+        Whether all nonzero feature values count as 1.
     origin : ndarray of int64 or None
         The columns in the model that was compressed; None if this model was loaded.
     """
@@ -270,7 +268,7 @@ class ShrunkModel(Classifier):
     origin: I64 | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Restore the weights when they are first used."""
+        """Build the attribute `weights` when it is first used."""
         if name != "weights":
             raise AttributeError(name)
         found = self._empty()
@@ -284,12 +282,12 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and which of its rows are filled in; the others use no memory."""
+        """The linear model, and which of its rows are filled in; other rows use no memory."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
     def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return a scorer with at least the rows of the features that occur."""
+        """Return a linear model in which at least the rows of occurring features are filled in."""
         if "weights" in vars(self):
             return self.weights
         weights, filled = self._filled
@@ -301,26 +299,26 @@ class ShrunkModel(Classifier):
 
     @property
     def evidence(self) -> Evidence:
-        """The level of each weight."""
+        """The levels of the weights."""
         return self.shrunk.evidence
 
     @property
     def is_binary(self) -> bool:
-        """Whether values of features count as 1."""
+        """Whether all nonzero feature values count as 1."""
         return self.binary
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the stored form, because levels take ten times as many bytes in memory."""
+        """Pickle the model in its stored form, which takes a tenth of the bytes."""
         arrays, description = self.parts()
         return _unpickled, (arrays, json.dumps(description))
 
     @property
     def features(self) -> int:
-        """Number of input columns; a model that selects columns accepts any number."""
+        """Number of input columns; the maximum if the model selects columns."""
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Return vectors of documents in the form that the weights were trained on."""
+        """Convert document vectors to the columns that have weights."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
         return super().align_features(matrix)
@@ -330,7 +328,7 @@ class ShrunkModel(Classifier):
         return super().feature_name(column if self.columns is None else self.columns[column])
 
     def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Return the arrays and the description that are written."""
+        """Return the arrays and the description that are written to a file."""
         levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
         arrays: dict[str, Array] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
@@ -364,12 +362,12 @@ class ShrunkModel(Classifier):
         return size_of_model(KIND, VERSION, *self.parts())
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file."""
+        """Write the model to a file, atomically."""
         save_model(path, KIND, VERSION, *self.parts())
 
     @classmethod
     def load(cls, path: PathLike) -> ShrunkModel:
-        """Open a model's file.
+        """Read a model from a file.
 
         Raises
         ------
@@ -381,7 +379,7 @@ class ShrunkModel(Classifier):
 
     @classmethod
     def restored(cls, model: Model) -> ShrunkModel:
-        """Restore a model from the content of a file."""
+        """Restore a model from the contents of a file."""
         classes = model.strings("classes")
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
@@ -412,7 +410,7 @@ def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
-    """Restore the text features, the quantized idf, and the columns of vectors."""
+    """Restore the text features with their quantized idf, or the columns of vectors."""
     if model.description.get("features") is None:
         columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
@@ -430,7 +428,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank the weights of a classifier; squares of features are estimated if not given.
+    """Rank the weights of a classifier, whose squares of features may be estimated.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """
@@ -444,7 +442,7 @@ def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
 
 
 def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = None) -> ShrunkModel:
-    """Compress a classifier, keeping only features that have a weight."""
+    """Compress a classifier, and drop features that have no weights."""
     if shrunk is None:
         count = kept_weights(options.keep, model.weights.features * model.weights.classes)
         shrunk = ranking_of(model).shrunk(options.levels, count)
@@ -478,7 +476,7 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
 
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
-    """Restrict text features to some columns, with stored idf values and words in byte order."""
+    """Restrict text features to some columns, with quantized idf and words in byte order."""
     words, buckets = None, None
     if text.names is not None:
         words, rows = compact.in_byte_order(text.names, rows)

@@ -1,4 +1,4 @@
-"""Makes small models, after training or in `fuse shrink`, with a given number of levels or size."""
+"""Make small models, after training or by `fuse shrink`, of a given size if required."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,8 +23,8 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # stop if half as many more weights add fewer bytes than this to the file
-USED = 0.99  # the search ends if a model uses this share of the allowed bytes
+MORE = 1.01  # the search ends if half as many more weights add less than 1 % to the file
+USED = 0.99  # the search ends once a model uses this share of the allowed bytes
 
 Measure = Callable[[Classifier], float]
 
@@ -38,7 +38,7 @@ def shrink_file(
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> dict[str, Any]:
-    """Write a compressed copy of a model, and return its statistics.
+    """Write a compressed copy of a model file, and return its statistics.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def compressed(
     reporter: Reporter,
     max_bytes: int | None = None,
 ) -> tuple[Classifier, Labeled | None]:
-    """Return the compressed model to write after training, and held-out documents in its columns.
+    """Compress a trained model if that pays; also convert held-out documents to its columns.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
 
 
 def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
-    """Drop weights that hardly change scores.
+    """Drop the weights that hardly affect scores.
 
     Models with few weights are not changed, nor are models of dense rows, whose columns may cancel
     out.
@@ -150,7 +150,7 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
     ranking = ranking_of(model, squares)
     count = ranking.count_without_impact(IDLE_IMPACT)
     shrunk = ranking.shrunk(MAX_LEVELS, count)
-    del ranking  # frees its memory
+    del ranking  # frees the memory of the ranking
     small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
     return replace(small, record={**model.record, **small.record})
 
@@ -158,19 +158,19 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
 def within(
     model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
-    """Return the best model that fits into `options.max_bytes`.
+    """Find the best model that fits into `options.max_bytes`.
 
     For each number of levels, as many weights are kept as fit. The model with the highest accuracy
     is returned, or the one with the lowest loss if accuracies are equal or there is no measure.
     """
     assert options.max_bytes is not None
     if options.keep is not None:
-        raise UsageError("--max-bytes: chooses --keep itself; omit --keep")
+        raise UsageError("--max-bytes: is not supported with --keep, which it chooses; omit --keep")
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
 
     def is_better(levels: int) -> bool:
-        """Try a number of levels, and return whether its model is the best so far."""
+        """Try a number of levels; return whether its model is the best so far."""
         nonlocal best, count, smallest
         chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
@@ -192,7 +192,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has a single minimum, which has been passed
+                break  # the loss has only one minimum, which has been passed
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -206,7 +206,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits, and its size; if none fits, the smallest possible size.
+    """Return the largest model that fits, and its size; or None and the smallest size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger
@@ -235,14 +235,14 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # further weights round to level 0
+            # A model is full if further weights round to level 0.
             is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:
                 break
         else:
             high, above = middle, size
-        del tried  # frees memory before the next trial
+        del tried  # frees the memory before the next trial
     return best, used
 
 

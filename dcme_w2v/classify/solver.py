@@ -1,4 +1,4 @@
-"""Trains the exact softmax with L-BFGS, which serves as the reference for other objectives."""
+"""Train the exact softmax with L-BFGS, the reference for other objectives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,12 +14,11 @@ from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # minimum share of nonzero entries in dense rows
-# Curvature of the loss of a class with a probability of 0.95 or 0.05. On twenty numeric data sets,
-# 0.25 takes more iterations.
+DENSE = 0.25  # rows with a larger share of nonzero entries count as dense
+# Curvature of a class's loss at a probability of 0.95 or 0.05; 0.25 takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss, as scores have single precision
+PRECISION = 1e-6  # relative error of the loss, since scores have single precision
 
 
 def is_dense(rows: csr_matrix) -> bool:
@@ -37,7 +36,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimize the mean of -log p plus l2 / 2 times the squared weights without the biases.
+    """Minimize the mean of -log p, plus l2 / 2 times the squared weights except biases.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def loss_and_gradient_at(
     options: ClassifyOptions,
     sample_weight: F32 | None,
 ) -> Callable[[], tuple[float, F64]]:
-    """Return a function of the sum of -log p and its gradient at `weights`; see `solve`."""
+    """Return a function that computes the sum of -log p and its gradient at `weights`."""
     rows, classes = core.SparseRows(matrix), weights.classes
     instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
     columns = core.Columns(rows, instances)
@@ -81,7 +80,7 @@ def loss_and_gradient_at(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return the means and scales by which dense columns are standardized; None for sparse rows.
+    """Return the means and scales that standardize dense columns; None for sparse rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, so that fewer
     iterations reach the same optimum. For text, the steps would change the weights of rare words
@@ -96,7 +95,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
         mean += block.sum(axis=0) / count
         squares += np.square(block).sum(axis=0) / count
     variance = squares - mean**2
-    # the computed variance of a constant column is a rounding error
+    # a constant column has a computed variance that is only a rounding error
     variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
     curvature = CURVATURE * np.append(variance, bias**2)
     curvature[:-1] += options.l2 or 0.0
@@ -112,7 +111,7 @@ def minimized(
     watch: Callable[[int, float], bool] | None = None,
     columns: tuple[F64, F64] | None = None,
 ) -> Weights:
-    """Minimize a sum of -log p divided by `total`, with the penalty; see `solve`.
+    """Minimize a sum of -log p divided by `total`, plus the L2 penalty.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ def minimized(
 def _minimize_scaled(
     shift: F64, scale: F64, function: Function, start: F64, *, watch: Watch, **options: Any
 ) -> F64:
-    """Minimize a function of weights, searching scaled weights; overwrites `start`."""
+    """Minimize a function of weights by a search over scaled weights; overwrite `start`."""
 
     def to_weights(point: F64) -> F64:
         found = point / scale

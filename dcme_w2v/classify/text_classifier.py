@@ -1,4 +1,4 @@
-"""`TextClassifier`: the classifier of ``classify train`` with scikit-learn's conventions."""
+"""The class `TextClassifier`: the classifier of ``classify train`` for scikit-learn."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Options(FeatureOptions, ClassifyOptions):
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProtocolEstimator):
-    """A text classifier that works like ``dcme-w2v classify train``.
+    """A text classifier that works as ``dcme-w2v classify train`` does.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class TextClassifier(ProtocolEstimator):
         classes: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> TextClassifier:
-        """Continue the training on further texts; the first call equals `fit`.
+        """Continue training on further texts; the first call does the same as `fit`.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class TextClassifier(ProtocolEstimator):
     def _learn(
         self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None, init: Any, tune: Any
     ) -> TextClassifier:
-        """Train, perhaps from another model."""
+        """Train a model, perhaps starting from another one."""
         from .train import TrainJob, train
 
         options, texts, own = options_of(self), told_texts(X), init
@@ -153,7 +153,7 @@ class TextClassifier(ProtocolEstimator):
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
             raise UsageError(
-                "y has a different form than in the first call; give it in the same form"
+                "y has a different form than in the first call; give labels in the same form"
             )
         self._several, self._indicator = several, indicator
         if len(texts) != len(given):
@@ -214,7 +214,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Arrange columns by `classes_`; labels that no text has get the value `absent`."""
+        """Arrange columns by `classes_`, with the value `absent` for labels that no text had."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
@@ -271,7 +271,7 @@ class TextClassifier(ProtocolEstimator):
         return answers if self._indicator is None else indicator_of(answers, *self._indicator)
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
-        """Return the features of a text that favor a label over the second best one.
+        """Return the features of a text that favor a label over the best other one.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ class TextClassifier(ProtocolEstimator):
         return 2 * right / max(sum(len(found) + len(wanted) for found, wanted in pairs), 1)
 
     def save(self, path: PathLike) -> None:
-        """Write the model's file, which ``dcme-w2v classify`` and `dw.load` read."""
+        """Write a model file, which ``dcme-w2v classify`` and `dw.load` read."""
         guard((WRITES, "path", path))
         self.model_.save(path)  # type: ignore[attr-defined]
 
@@ -321,26 +321,26 @@ class TextClassifier(ProtocolEstimator):
 
     @classmethod
     def of(cls, model: Predictor) -> TextClassifier:
-        """Wrap a trained model as an estimator with the parameters of its training."""
+        """Make an estimator from a trained model, with the parameters of its training."""
         self = cls(**_parameters_of(model))
         self._several = model.multilabel
         self._take(model)
         return self
 
     def _take(self, model: Predictor) -> None:
-        """Store the fitted model and its attributes."""
+        """Store a fitted model in the attributes of the estimator."""
         classes = model.classes_ if self._indicator is None else np.arange(self._indicator[1])
         self.model_, self.classes_ = model, sealed(classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        tags.transformer_tags.preserves_dtype = []  # output rows are always float32
         tags.classifier_tags.multi_label = True
         return tags
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
-    """Return the parameters with which a model was trained, if it records them."""
+    """Return the parameters that a model was trained with, as far as it records them."""
     known = TextClassifier._declared[1]
     found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
     for options in (model.options, model.text.options if model.text else None):
@@ -351,12 +351,12 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
 
 
 def _cell(text: Any) -> Any:
-    """Return a text as the cell of a table."""
+    """Convert a text to a table cell."""
     return text.text.split() if isinstance(text, Tokenized) else text
 
 
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
-    """Return each text's label names (None: unlabeled), their type, and the form of y.
+    """Return the label names of each text (None: unlabeled), their type, and the form of y.
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """
@@ -377,7 +377,8 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         name = name_of_label(label, kind)
         if known.setdefault(name, label) != label:
             raise UsageError(
-                f"the label {label!r} is written like another label in files; rename one of them"
+                f"the label {label!r} has the same spelling in files as another label; rename "
+                "one of them"
             )
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"{joined[0]!r} counts as one label; give a list of labels if a text has several")

@@ -1,4 +1,4 @@
-"""Implements ``classify train``: trains a classifier on files and saves it."""
+"""Implement the command ``classify train``: train a classifier on files, and save it."""
 
 import contextlib
 import math
@@ -49,13 +49,13 @@ from .predict import held_out_line, measured
 from .small import compressed
 from .trainer import warn_of_short_rows
 
-# a resumed run takes these settings from its checkpoint
+# A resumed run takes these settings from its checkpoint.
 OF_RUN = ("threads", "loss", "solver", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 
 
 @dataclass(frozen=True)
 class TrainJob(DocumentsJob):
-    """Inputs and outputs of ``classify train``.
+    """The inputs and outputs of ``classify train``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def train(
     remote: RemoteTraining | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Train a classifier on files, or rows in memory, and save it.
+    """Train a classifier on files or on texts in memory, and save it.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        _resolved(job, options, corpus, remote)  # raises errors before a search
+        _resolved(job, options, corpus, remote)  # raises errors before the search for settings
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            # settings for tags are chosen only with --tune
+            # for tags, settings are chosen only with --tune
             chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
@@ -177,7 +177,7 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error for conflicting options or a bad output, before anything is read."""
+    """Raise an error for conflicting options or an invalid output, before reading anything."""
     if job.output:
         check_model_target(job.output, KIND)
     if job.holdout.file is not None:
@@ -190,7 +190,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 def _resolved(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
-    """Return the options with every default filled in; raise an error if memory is too small."""
+    """Fill in the defaults of all options; raise an error if memory is too small."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
@@ -205,7 +205,7 @@ def _trained(
 ) -> tuple[Classifier, Labeled | None, list[str]]:
     """Return the compressed model, the held-out documents in its columns, and what they chose.
 
-    The table of all weights is freed, because what follows may take as much memory.
+    The table of all weights is freed, because the next steps may take as much memory.
     """
     fitted = models.fitted(problem, work)
     model, corpus = models.model(fitted), models.corpus
@@ -221,7 +221,7 @@ def _trained(
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), [name for name, is_so in chose.items() if is_so]
-    except UsageError as error:  # otherwise the trained model would be lost
+    except UsageError as error:  # the trained model would otherwise be lost
         whole = Result(job.output + PARTIAL, "model", model.save)
         write_with_fallback([whole])
         raise UsageError(f"{error.message}; the uncompressed model is in {whole.path}") from None
@@ -237,12 +237,12 @@ def _saved(
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not written to the file, because its size may be limited
+    model.record["heldout"] = found  # the file, whose size may be limited, has no measures
     return model
 
 
 def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
-    """Return the resources that training requires with the largest number of features."""
+    """Estimate the resources of training with the largest possible number of features."""
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     classes = len(corpus.classes)
     options = resolved(options, classes, corpus.multilabel)
@@ -250,7 +250,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 
 
 class _Models:
-    """Turns fitted weights into models, with the chosen features."""
+    """Makes models from fitted weights and the chosen features."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class _Models:
         self.corpus = sets.under({})
 
     def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
-        """Set the chosen features; raise an error if memory or disk space is too small."""
+        """Set the chosen features; raise an error if they need too much memory or disk space."""
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
@@ -277,12 +277,12 @@ class _Models:
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
-        """Return the chosen feature options, or the given ones if the input is not text."""
+        """Return the feature options as chosen, or as given if the input is not text."""
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
     def fitted(self, problem: Problem, work: Job) -> Fitted:
-        """Fit the weights; attach the model so far to a `KeyboardInterrupt`."""
+        """Fit the weights; a `KeyboardInterrupt` gets the model so far as `partial`."""
         try:
             fitted = fit_linear(problem, work)
         except KeyboardInterrupt as error:
@@ -294,7 +294,7 @@ class _Models:
         return fitted
 
     def model(self, fitted: Fitted) -> Classifier:
-        """Create the model from a fit."""
+        """Make a model from a fit."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
@@ -315,14 +315,14 @@ class _Models:
         return Classifier(*own, fitted.calibration, kind, weights=fitted.scorer)
 
     def save_partial(self, fitted: Fitted) -> str:
-        """Save the classifier so far beside the output."""
+        """Save the classifier trained so far beside the output."""
         result = Result(self._job.output + PARTIAL, "model", self.model(fitted).save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
 
 
 class FeatureSets:
-    """Converts the same documents with several feature settings, if their counts are kept.
+    """Converts documents to rows by several feature settings, if their counts are kept.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class FeatureSets:
             self.settings.append({**pairs, "ngrams": 2})
 
     def under(self, setting: Setting) -> Dataset:
-        """Return the training documents with other features; several settings may share them."""
+        """Return the training documents with the features of a setting."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
         options = replace(self._options, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))
@@ -365,7 +365,7 @@ class FeatureSets:
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
-        """Return the problem that the search for settings solves."""
+        """Return the classification problem for which settings are chosen."""
         corpus = self._corpus
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
@@ -381,7 +381,7 @@ def _read_documents(
     chooses: bool = True,
     before: Continued | None = None,
 ) -> Dataset:
-    """Read and count the documents; keep counts, and for --tune texts, if features are compared."""
+    """Read the documents; keep their counts or texts if features are to be compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     chooses = chooses and is_open and before is None and job.tune.tune != 0
@@ -408,7 +408,7 @@ def _read_documents(
 
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error for options that the learner does not support; this is the only list."""
+    """Raise an error for options that the learner does not support."""
     kept, tuned = job.checkpoints, job.tune.tune or None
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
@@ -435,7 +435,7 @@ SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("s
 
 
 def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
-    """Name the options whose defaults depend on other options or are chosen."""
+    """Describe the training: name options whose defaults depend on others or are chosen."""
     names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
     if options.objective == "dcme":
         names.append("clusters")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # number of power iterations, which suffices for a covariance's first eigenvector
-CLASSES_PER_CACHE_LINE = 16  # DCME_PAD in csrc/kernels/kernels.h
+POWERS = 20  # this many power iterations suffice for the first eigenvector
+CLASSES_PER_CACHE_LINE = 16  # this is DCME_PAD in csrc/kernels/kernels.h
 
 
 def similar_neighbors(
@@ -74,29 +74,29 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # whole cache lines on the left
+    )  # the left part fills whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
 
-PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
-CHUNK = 2048  # number of documents scored at a time
-SCORES_AT_ONCE = 1 << 23  # maximum scores in memory; many classes mean fewer documents
-SHORT_TRAINING = 1 << 33  # maximum number of products for one thread
-SHORT = 0.1  # below this length relative to the bias, the hinge loss diverges
-WEIGHTS_AT_ONCE = 1 << 18  # number of weights copied at a time
+PAD = 16  # rows of weights are padded to a multiple of this (DCME_PAD)
+CHUNK = 2048  # at most this many documents are scored at a time
+SCORES_AT_ONCE = 1 << 23  # at most this many scores are in memory at a time
+SHORT_TRAINING = 1 << 33  # trainings with at most this many products use one thread
+SHORT = 0.1  # with rows shorter than this share of the bias, the hinge loss may diverge
+WEIGHTS_AT_ONCE = 1 << 18  # this many weights are copied at a time
 MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
-DIVERGED = 10.0  # an epoch's loss above this multiple of the untrained one counts as divergence
-ROUNDED = 1e-4  # relative error of a weight's rounding that is accepted without another visit
+DIVERGED = 10.0  # a loss above this multiple of the untrained loss means divergence
+ROUNDED = 1e-4  # weights may exceed a whole number of visits by this much, due to rounding
 
 
 def documents_at_once(classes: int) -> int:
-    """Return how many documents to score at a time."""
+    """Return how many documents to score at a time, given the number of classes."""
     return max(1, min(CHUNK, SCORES_AT_ONCE // classes))
 
 
 def rows_at_once(classes: int) -> int:
-    """Return how many table rows to copy at a time."""
+    """Return how many rows of weights to copy at a time, given the number of classes."""
     return max(1, WEIGHTS_AT_ONCE // classes)
 
 
@@ -113,7 +113,7 @@ class Scorer(ABC):
     @property
     @abstractmethod
     def features(self) -> int:
-        """Number of columns of the documents."""
+        """Number of columns that documents must have."""
 
     @abstractmethod
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
@@ -124,14 +124,14 @@ class Scorer(ABC):
         """Return a class's weights minus the mean over all classes, shape (features,)."""
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
-        """Yield the scores of some documents at a time."""
+        """Yield the scores of all documents, in batches."""
         step = documents_at_once(self.classes)
         for begin in range(0, len(documents), step):
             yield self.scores(documents, begin, min(begin + step, len(documents)), threads)
 
 
 class Weights(Scorer):
-    """A linear model: a matrix of weights with a row per feature and a column per class.
+    """A linear model: a matrix with a row of weights per feature and a column per class.
 
     Parameters
     ----------
@@ -162,12 +162,13 @@ class Weights(Scorer):
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
         self.offset = np.zeros(classes, dtype=np.float32)
-        self.table = new_table(features + 1, -(-classes // PAD) * PAD)  # dcme_stride(classes)
+        # The stride is dcme_stride(classes).
+        self.table = new_table(features + 1, -(-classes // PAD) * PAD)
         self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
 
     @property
     def tables(self) -> dict[str, F32]:
-        """The parameters by name, as views without padding."""
+        """The parameters of the model by name, as views without padding."""
         return {"weights": self.table[:, : self.classes]}
 
     @property
@@ -180,7 +181,7 @@ class Weights(Scorer):
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix like that of `get`, dropping pages of mapped files."""
+        """Set the weights from a matrix like that of `get`, which may be memory-mapped."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -200,11 +201,11 @@ class Weights(Scorer):
         self.offset *= np.float32(factor)
 
     def shift(self, offsets: F64) -> None:
-        """Add a constant to the scores of each class, through the bias feature."""
+        """Add a constant to the scores of each class by changing its bias."""
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:
-        """Yield the rows of `get()` in blocks."""
+        """Yield the rows that `get` returns, in blocks."""
         step = rows_at_once(self.classes)
         for begin in range(0, len(self.table), step):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
@@ -215,7 +216,7 @@ class Weights(Scorer):
         return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters without their padding, which depends on the core."""
+        """Return the parameters without padding, which depends on the core, for pickling."""
         state = {"features": self.features, "classes": self.classes, "bias": self.bias}
         return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
 
@@ -229,14 +230,14 @@ class Weights(Scorer):
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # C order keeps the sums over classes bit-identical
+        # C order keeps sums over classes bit-identical
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
 
 
 def resized(weights: Weights, classes: int) -> Weights:
-    """Return the weights for another number of classes; new classes have zeros."""
+    """Return weights for another number of classes; weights of new classes are zero."""
     if weights.classes == classes:
         return weights
     found = Weights(weights.features, classes, weights.bias)
@@ -246,7 +247,7 @@ def resized(weights: Weights, classes: int) -> Weights:
 
 
 class Start:
-    """The weights at which a training starts, and how much each feature may move.
+    """The weights at which training starts, and how much each feature's weights may move.
 
     Columns are multiplied by a scale, and their weights are divided by it.
 
@@ -261,11 +262,11 @@ class Start:
         self.weights, self._scale = weights, scale
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
-        """Return documents with scaled columns."""
+        """Scale the columns of documents."""
         return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
-        """Return the weights for scaled documents; added classes have zeros."""
+        """Return the initial weights for scaled documents; weights of added classes are zero."""
         return self._times(resized(self.weights, classes), np.float32(1) / self._scale)
 
     def finished(self, weights: Weights) -> Weights:
@@ -290,7 +291,7 @@ def _as_sets(
     labels: I32,
     sample_weight: F32 | None,
 ) -> tuple[I64, I32, F32 | None, I64]:
-    """Merge instances by document, returning document indices, labels, weights and label offsets.
+    """Merge the instances of each document to one with a set of labels.
 
     The labels of a document ascend, as the core requires.
     """
@@ -306,12 +307,12 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # the loss depends on the drawn samples
+        return math.inf  # this loss depends on the drawn samples
     return math.log(classes)
 
 
 def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOptions) -> F64:
-    """Return the loss of each document by its scores, unless the objective draws samples."""
+    """Return the loss of each document, given its scores, if the objective draws no samples."""
     relevant = relevance(labels, scores.shape[1])
     if options.loss == "hinge":
         missing = np.maximum(0, 1 - np.where(relevant, scores, -scores) / MARGIN)
@@ -320,7 +321,7 @@ def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOpt
 
 
 def visits_of(weights: F32) -> tuple[I64, F32]:
-    """Return how often each instance is visited per epoch, and the weight of each visit.
+    """Return the instances to visit in an epoch, with repetitions, and each visit's weight.
 
     A step with a weight far above 1 would be too long. An instance with weight 2.5 is therefore
     visited three times, with weight 2.5 / 3 each time.
@@ -331,7 +332,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the label sets of the given rows, which may repeat."""
+    """Return the label sets of the given rows, in which rows may occur repeatedly."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -340,7 +341,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared length to which learning rates refer, and instance weights.
+    """Return the squared length that learning rates refer to, and instance weights or None.
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of
@@ -364,7 +365,7 @@ def length_and_steps(
 
 
 def core_values(options: ClassifyOptions) -> dict[str, Any]:
-    """Convert options to settings of the C core; those of the other update rule are ignored."""
+    """Convert options to the settings of the C core."""
     values = {name: value or 0 for name, value in core_options(options).items()} | INNER
     values["class_clusters"] = values["clusters"]
     values["dual"] = options.solver == "dual"
@@ -373,13 +374,13 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether training is short enough for one thread, which makes it deterministic."""
+    """Return whether training is short enough to use one thread, which is deterministic."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 
 
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
-    """Warn if rows are so short that training would learn little besides the bias."""
+    """Warn if rows are so short that training would learn hardly more than the biases."""
     bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
@@ -427,7 +428,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # the order of sums varies with several
+            options = replace(options, threads=1)  # several threads would vary the order of sums
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -439,8 +440,9 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # a call of partial_fit may lack some classes
-        if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
+        counts = np.maximum(counts, 1)  # some classes may be missing in a call of partial_fit
+        # Here, w . x learns log p - log(k q).
+        if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
         is_dual, squares = options.solver == "dual", 1.0
@@ -451,14 +453,14 @@ class ClassifierTrainer(Trainer):
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
-        self._weight = 1.0  # mean weight of the documents that an epoch visits
+        self._weight = 1.0  # mean weight of the visits in an epoch
         self._untrained = untrained_loss(options, classes)
         if sample_weight is not None and is_dual:
             self._weight = float(sample_weight.mean(dtype=np.float64))
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # a repeated instance takes a longer step in its batch
+            if len(rows) > len(documents):  # repeated instances in a batch amount to a longer step
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:
@@ -472,20 +474,20 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # learning rates refer to vectors of unit length
+        for name in ("lr", "min_lr"):  # given learning rates refer to rows of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the progress; its loss is a weighted mean over instances."""
+        """Return the progress, whose loss is a weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train for one epoch; raise DivergedError if the loss far exceeds the untrained one."""
+        """Train one epoch; raise DivergedError if the loss far exceeds the untrained loss."""
         found = super().epoch(number, watch)
         if self.unfinished is None and found.loss > DIVERGED * self._untrained:
             what = (

@@ -1,4 +1,4 @@
-"""Stores scorers as arrays of model files: dense or sparse weights, votes and trees.
+"""Store weights, votes and trees as arrays in model files.
 
 Tables are written and read some rows at a time, so that no second copy of a large table is in
 memory.
@@ -26,7 +26,7 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models that vote: scores are the logarithms of their mean probabilities.
+    """Linear models that vote: a score is the log of their mean probability.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Votes(Scorer):
         return self.models[0].features
 
     def above_mean(self, number: int) -> F32:
-        """Return the mean of `above_mean` over the models."""
+        """Return the mean over the models of a class's weights above the class mean."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
 
@@ -57,13 +57,11 @@ class Votes(Scorer):
 
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = (
-    0.5  # share of nonzero weights below which they are stored sparse, at twice the bytes per entry
-)
+SPARSE_BELOW = 0.5  # weights with a smaller share of nonzero ones are stored as a sparse matrix
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Return the parameters as arrays for `save_model`; several models have numbered names."""
+    """Convert a scorer to arrays for `save_model`, with numbered names for several models."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {
@@ -114,7 +112,7 @@ def scorer_of(model: Model, classes: int, bias: float | None) -> Scorer:
 
 
 def weights_of(model: Model, classes: int, bias: float | None, suffix: str = "") -> Weights:
-    """Restore the weights of a linear model; `suffix` ends the names of its arrays."""
+    """Restore the weights of a linear model from arrays whose names end with `suffix`."""
     weights = _table_of(model, classes, bias, suffix)
     if f"offset{suffix}" in model.arrays:
         weights.offset[:] = model.array(f"offset{suffix}", "float32", classes)

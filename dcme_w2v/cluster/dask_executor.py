@@ -71,7 +71,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        self._seen: dict[str, tuple[float, float]] = {}
+        self._seen: dict[str, tuple[float, float]] = {}  # last heartbeats, and their arrivals
 
     @property
     def workers(self) -> int:  # type: ignore[override]

@@ -23,7 +23,7 @@ LARGEST = 32768  # feature values must be below this
 CUT = 0.001  # lower probabilities count as 0
 EXACT = 1 << 53  # smaller integers are exact as doubles
 PROBABILITIES = 1 << 20  # at least this many probabilities are added at a time
-MAX_COUNT = 1 << 46
+MAX_COUNT = 1 << 46  # larger counts times probabilities would reach 2^63
 
 
 @dataclass

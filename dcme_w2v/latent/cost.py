@@ -150,6 +150,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
+            # Otherwise, a few rows would revive an empty class with the weight 1 / 0.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
@@ -190,6 +191,6 @@ def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
     numbers = 2 * HISTORY + 5  # L-BFGS keeps this many float64 vectors of the weights' size
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3
+    rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
     rows += data.matrix.nnz * 8  # for the transposed rows
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

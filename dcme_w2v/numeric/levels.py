@@ -135,12 +135,10 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     """Cluster ascending numbers optimally; return the centers of the clusters."""
+    # Centering reduces the rounding errors of squares.
     shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
-    least, ends = (
-        _sums(weights * numbers**2),
-        list[I64](),
-    )
+    least, ends = _sums(weights * numbers**2), list[I64]()  # D_0: all are in the cluster at 0
     for _ in range(count):
         least, begins = _with_one_more(least, sums)
         ends.append(begins)

@@ -100,7 +100,8 @@ class _Form:
         return logits
 
 
-Sums = tuple[F64, F64, float]
+Sums = tuple[F64, F64, float]  # posterior sums, weighted point sums, log-likelihood
+# Returns the posteriors of a slice of the points, and their log-likelihood.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 

@@ -185,7 +185,7 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        file.write(npy_header(np.dtype("<f4"), (0, columns)))
+        file.write(npy_header(np.dtype("<f4"), (0, columns)))  # replaced when rows are counted
 
         def write(rows: F32) -> None:
             nonlocal count

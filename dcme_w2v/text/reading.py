@@ -292,6 +292,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
+        # Upper bounds on dropped counts, by ID; the bound for later words is `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 

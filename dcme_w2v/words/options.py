@@ -513,6 +513,7 @@ def vectors_of(options: TrainOptions) -> str:
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
+    # fastText files store both tables separately, so their sum cannot be written.
     has_both &= vars(options).get("format") != "fasttext"
     return "sum" if options.model == "cbow" and has_both else "input"
 

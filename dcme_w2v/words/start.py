@@ -73,6 +73,7 @@ class Initial:
         if init_vocab == "new":
             return None
         words, counts = self.vectors.words, self.vectors.counts
+        # word2vec.c adds </s>, which is not a word of the text.
         if (end := words.find("</s>")) is not None:
             rest = np.delete(np.arange(len(words)), end)
             words = Words.from_words(words[int(row)] for row in rest)

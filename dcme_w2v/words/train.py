@@ -323,7 +323,7 @@ class Machine:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        rows += words * (job.output_tables is not None)
+        rows += words * (job.output_tables is not None)  # sums then need their own table
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
         return {

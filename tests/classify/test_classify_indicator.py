@@ -172,7 +172,7 @@ def test_blocks_of_rows_have_weights():
     )
     repeated = MaxentClassifier(**given).partial_fit(ROWS[[0, 0, 1]], SETS[[0, 0, 1]])
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
-    with pytest.raises(UsageError, match="give partial_fit a dict"):
+    with pytest.raises(UsageError, match="for partial_fit, give a dict"):
         MaxentClassifier(class_weight="balanced").partial_fit(ROWS, SETS)
 
 

@@ -103,7 +103,7 @@ def test_it_works_in_scikit_learns_tools():
         ([], [], "no text has a label; give texts with at least two different labels"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
-        (["a", "b"], ["x y", "x  y"], "is written like another label"),
+        (["a", "b"], ["x y", "x  y"], "has the same spelling in files as another label"),
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.ones((2, 1)), "y has several columns"),
         (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
