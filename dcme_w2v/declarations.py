@@ -317,7 +317,7 @@ def _conflicts(
         if other is None or other in wanted:
             continue
         if name in items and any(_conflicts(items[name], items, values)):
-            continue  # the other option has no effect, either
+            continue  # the option that this one depends on has no effect, either
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",

@@ -199,7 +199,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         clean = np.exp(Calibration("normalized", (a,), b).apply(scores))
         p = (1 - noise) * clean + noise / classes
         of_clean = wanted * (1 - noise) * clean / p  # the posterior that the label is not noise
-        # because the derivative of log sigma(x) is sigma(-x)
+        # The derivative of log sigma(x) is sigma(-x).
         slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
         slopes *= logistic(-(a * centered + b))
         rest = of_clean.sum() - (1 - noise)

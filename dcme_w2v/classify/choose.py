@@ -48,9 +48,9 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-EPOCHS_OF_DUAL = 6  # on text as good as 16 epochs; few documents get four times as many
+EPOCHS_OF_DUAL = 6  # 6 epochs are as good as 16 on text; few documents get four times as many
 STRENGTHS = (1.0, 0.1, 3.0)  # candidate values of LinearSVC's C, of which 0.1 resists wrong labels
-MOST_SQUARED = 4.0  # for longer rows (squared length), the dual solver takes too many epochs
+MOST_SQUARED = 4.0  # the dual solver takes too many epochs for rows with larger squared lengths
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents by default and with --tune
 REGULARIZED = -CLEARLY / 2  # wrong labels hide the benefit of the setting that resists them
@@ -574,7 +574,8 @@ class Search:
         if self.problem.options(setting).solver != "dual":
             return rows
         if id(rows) not in self._rotated:
-            self._rotated[id(rows)] = rows, rotated(rows)  # holding `rows` keeps its id unique
+            # Keeping `rows` alive keeps its id unique.
+            self._rotated[id(rows)] = rows, rotated(rows)
         return self._rotated[id(rows)][1]
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:

@@ -88,7 +88,7 @@ def pack_words(words: Words) -> U8:
     """Pack words in byte order, as lengths of shared prefixes and as remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # words that agree with the previous word so far
+    near = np.arange(1, len(words))  # indices of words that agree with the previous word so far
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]

@@ -21,7 +21,7 @@ FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
 C_OF_FEW = 10
 LOWER = 0.25  # the learning rate that resists wrong labels is lower by this factor
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-# Limits: models with more weights are compressed; L-BFGS is no default with more products.
+# Models with more weights are compressed; trainings with more products do not use L-BFGS.
 SMALL = (1 << 16, 1 << 22)
 # ---- their comparison ----
 FOLDS = 3

@@ -37,7 +37,7 @@ from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
 ANY = 2**31 - 2  # a limit that no number of features reaches
-OF_RUN = ("threads", "seed", "patience")  # options of a run that do not affect what a model means
+OF_RUN = ("threads", "seed", "patience")  # options that affect a run, but not what its model means
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 

@@ -409,7 +409,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
-        if len(sizes) == len(docs):  # all are regular files
+        if len(sizes) == len(docs):  # all inputs are regular files
             check_expansion(str(docs[0]), sum(sizes), decoded)
         yield document
 

@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # the choice of a solver includes that of a penalty
+    if given.solver == "lbfgs":  # choosing the solver includes choosing an L2 penalty
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 

@@ -670,12 +670,13 @@ def resource_estimate(
         memory = tree_bytes(features, rows, count, classes, TREES)
     elif (
         options.solver == "lbfgs"
-    ):  # float64 vectors: points, gradients, direction and correction pairs
+    ):  # L-BFGS stores points, gradients, a direction and correction pairs as float64
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
-        memory += 8 * matrix.nnz  # for the transposed documents
+        memory += 8 * matrix.nnz  # the documents are also stored transposed
         memory += 4 * min(count, PIECE) * width  # scores
     else:
-        memory = table * (2 if options.patience else 1)  # the best epoch has a second table
+        # A second table holds the weights of the best epoch.
+        memory = table * (2 if options.patience else 1)
         if options.solver == "dual":  # each document has a dual variable per class
             memory += 4 * count * width
         if options.objective == "dcme":  # each cluster has two columns

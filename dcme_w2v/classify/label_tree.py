@@ -242,7 +242,7 @@ def _train(
     parents = [np.repeat(np.arange(len(groups)), [len(one) for one in groups])]
     parents += _levels(len(groups))
     child, jobs = place[labels], []
-    pairs = []  # for each level: children and their parents
+    pairs = []  # for each level, pairs of children and their parents
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
@@ -335,7 +335,7 @@ STORED = (
     "features",
     "columns",
     "labels",
-)  # the ARRAYS that files store unchanged
+)  # files store these arrays unchanged
 LARGEST = 1e30  # maximum magnitude of a weight
 LOWEST = -20.0  # the log-probability of a label that no tree returns
 

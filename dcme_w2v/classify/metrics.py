@@ -88,7 +88,7 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros((3, RANGES))  # weights, probabilities, right predictions
+        self._sums = np.zeros((3, RANGES))  # sums of weights, probabilities and hits
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
         """Add predictions: their probabilities, whether they are right, and their weights."""

@@ -371,11 +371,11 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
 # With a higher learning rate, accuracy is better but likelihood is worse.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_LBFGS = L2_OF_SETS = 1e-6  # for L-BFGS without a search, and for hinge with several labels
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default of L-BFGS, and of hinge with several labels
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # In large batches, all documents would correct the same error (classifier-defaults.md).
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # these documents are learned one after the other, strip by strip of classes
+BATCH_OF_DUAL = 64  # documents of a batch are learned one by one, for a strip of classes at a time
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # Settings of the core without an option, for robust dcme and for Algorithm 1 in the paper.
 INNER = {

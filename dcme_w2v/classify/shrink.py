@@ -111,7 +111,7 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # for features that do not occur
+        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # minimum for unseen features
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -192,7 +192,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # the candidates from the lowest bin
+        places, impacts = [], []  # weights in the lowest bin, some of which are chosen
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high

@@ -155,7 +155,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
     """Rewrite a message of click about an option or argument in this program's form."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # this name would be -s for -sizee
+        name = error.option_name  # for the argument -sizee, click names the option -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]

@@ -69,8 +69,8 @@ class Option(click.Option):
         return self.multiple and str(self.metavar).endswith("...")
 
 
-# Precedes a value after = of an option that may also be given without one, so that click does not
-# take --tune=-1 for two options; no argument of a program has a NUL.
+# Marks the value in --tune=-1, which click would otherwise take for two options.
+# The arguments of a program never contain NUL.
 EXPLICIT = "\0"
 
 

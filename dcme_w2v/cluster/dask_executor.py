@@ -36,7 +36,7 @@ START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
 ANSWER_SECONDS, TRANSFER_SECONDS = (
     30.0,
     600.0,
-)  # time limits for an answer from the scheduler, and for a value
+)  # time limits, in seconds, for the scheduler's answers and for values
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
@@ -71,7 +71,8 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        self._seen: dict[str, tuple[float, float]] = {}  # last heartbeats, and their arrivals
+        # Workers' heartbeats, and when they arrived.
+        self._seen: dict[str, tuple[float, float]] = {}
 
     @property
     def workers(self) -> int:  # type: ignore[override]

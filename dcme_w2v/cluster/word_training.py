@@ -329,7 +329,7 @@ class Cluster(run.Machine):
         process = 0 if where == 0 else DASK_BYTES
         tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # for the results of `moments`
+        if shards > 1:  # the results of `moments` also take memory
             worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
         here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)

@@ -36,7 +36,7 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # stands for all folds where keys are folds
+ALL = -1  # key of the model that was trained on all folds
 CONFIDENT_SHARE = 0.75  # the final model learns this share of the fused model's predictions
 TEACHER_WEIGHT = 0.5  # the final model adds the fused model's scores with this weight
 

@@ -15,7 +15,7 @@ from dcme_w2v.numeric.arrays import F64, I64
 
 L2 = 1e-5  # L2 penalty of models that are trained on unlabeled documents, too
 ITERATIONS, TOLERANCE = 30, 1e-4
-SELF_TRAINING_STEPS = 3  # on the most confident third, two thirds, then all documents
+SELF_TRAINING_STEPS = 3  # train on the most confident third, two thirds, then all documents
 
 
 class ScoredRows:

@@ -29,7 +29,7 @@ PIECE_BYTES = 1 << 20  # a call decompresses at most this many bytes
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Guards against decompression bombs: larger data may decode to MOST_EXPANDED times its bytes.
+# Guards against decompression bombs: data above ALWAYS_DECODED may expand MOST_EXPANDED times.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STALL_SECONDS = 60.0  # maximum wait for a server to send data
@@ -272,7 +272,7 @@ class CorpusFile(io.RawIOBase):
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # each library raises other exceptions
+        except Exception as error:  # every library raises its own exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"

@@ -96,7 +96,7 @@ def is_corpus_path(item: object) -> bool:
         return False
     try:
         return item == STANDARD or is_address(item) or Path(item).exists()
-    except OSError:  # a string that is too long to be a file name
+    except OSError:  # the string is too long to be a file name
         return False
 
 
@@ -418,7 +418,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
                 f"--corpus={path!r:.60}: is text, not a file; give a list of sentences"
             )
         return listed(corpus), None
-    if hasattr(corpus, "columns"):  # pandas, polars, pyarrow
+    if hasattr(corpus, "columns"):  # a table of pandas, polars or pyarrow
         raise UsageError(
             "--corpus: is a DataFrame, whose rows are not read; give its text column, as df['text']"
         )

@@ -449,7 +449,7 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
 
 def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
     with write_errors(temporary_folder()):
-        source.seek(0)  # also flushes the buffer
+        source.seek(0)  # seeking also flushes the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         member.write(header)
         shutil.copyfileobj(source, member, _READ_BYTES)

@@ -113,7 +113,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        # This also transposes the rows.
+        # `Columns` also transposes the rows.
         self._columns = core.Columns(self._documents, self._by_label)
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
@@ -192,5 +192,5 @@ def _require_memory(data: Observations, latent: int) -> None:
     numbers = 2 * HISTORY + 5  # L-BFGS keeps this many float64 vectors of the weights' size
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
     rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
-    rows += data.matrix.nnz * 8  # for the transposed rows
+    rows += data.matrix.nnz * 8  # the rows are also stored transposed
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

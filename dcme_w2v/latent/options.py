@@ -74,8 +74,8 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels there are STARTS_UNSUPERVISED starts. With fewer than FEW_LATENT classes,
-# OF_QUADRATIC times as many use the quadratic, which is then best (decisions/latent-classes.md).
+# Without labels, k-means has STARTS_UNSUPERVISED starts.
+# Below FEW_LATENT classes, the quadratic, which is then best, has OF_QUADRATIC times as many.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # few documents have more local optima
 EPOCHS = 100

@@ -30,7 +30,7 @@ class Fitted:
     `fit` that fails changes nothing; see `parameters`.
     """
 
-    _learned = ""  # an attribute that `fit` sets
+    _learned = ""  # the name of an attribute that only `fit` sets
 
     @property
     def _progress(self) -> Any:

@@ -98,8 +98,7 @@ class Index:
         self.idf = idf_of(frequency, documents)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
-        # Estimates n-grams' document frequencies as if words were independent; exact ones are
-        # costly.
+        # Document frequencies of n-grams are estimated as if words occurred independently.
         missing = np.log(np.maximum(1 - frequency / documents, TINY))
         self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
         sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()

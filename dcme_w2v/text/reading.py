@@ -147,7 +147,8 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        if text is not block.text:  # these refer to tokenized text, so find them in the original
+        # Both refer to the changed text, so compute them for the original.
+        if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         return Encoded(table, ids, tokens, newlines, newline_first, bad)
@@ -156,7 +157,7 @@ class Reading:
         """Return memory for `size` IDs, which `_finish` collects for reuse."""
         try:
             kept = self._buffers.pop()
-        except IndexError:  # there is none, or another thread took it first
+        except IndexError:  # no buffer is free
             kept = np.empty(0, dtype=np.uint32)
         if len(kept) >= size:
             return kept

@@ -19,7 +19,7 @@ from dcme_w2v.numeric.arrays import I32, I64, U16
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
 UNSTABLE = 8  # a flag that is added to the kind of a character
 PAGE = 256
-ASSIGNED_END = 0x40000  # above are only variation selectors, tags and private-use characters
+ASSIGNED_END = 0x40000  # only variation selectors, tags and private-use characters are above
 # Most alphabets and common punctuation are below ALPHABETS_END; their tables take milliseconds.
 # In UTF-8, later characters begin with LATER_BYTE or a larger byte.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3

@@ -50,7 +50,8 @@ class WordTables(Immutable):
         self.words = words if isinstance(words, Words) else _distinct(words)
         self.vectors: F32 = read_only(vectors, np.float32)
         self.counts = None if counts is None else _whole_counts(counts)
-        self.context: Any = context  # an object of the same class
+        # An object of the same class, whose vectors are the context vectors.
+        self.context: Any = context
         sides = [read_only(rows, np.float32) for rows in neighbors or ()]
         self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None
         self.manifest = None if manifest is None else sealed(dict(manifest))

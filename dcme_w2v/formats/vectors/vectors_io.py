@@ -41,7 +41,7 @@ from .vectors_reader import (
     words_of,
 )
 
-KIND, VERSION = "vectors", 1  # of safetensors files, the native format
+KIND, VERSION = "vectors", 1  # kind and version of safetensors files, the native format
 CHECKPOINT = "checkpoint"  # kind of checkpoint files, whose arrays have the same names as vectors
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text files in other formats

@@ -102,8 +102,8 @@ class Part:
     """A block of rows from a file, with their faults."""
 
     block: U8
-    first: int  # index of the first row in the file
-    offset: int  # byte offset of that row
+    first: int  # index, within the file, of the block's first row
+    offset: int  # byte offset of the block's first row
     count: int
     matrix: F32 | None = None
     text: U8 = field(init=False)
@@ -139,7 +139,7 @@ class RowReader:
     ) -> None:
         self.path = path
         self._file = file
-        self._size = size  # in bytes; None if unknown
+        self._size = size  # size of the file in bytes; None if unknown
         self._final = False
         self.rows = self.left = 0
         self.promised: int | None = None
