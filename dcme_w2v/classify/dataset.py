@@ -555,8 +555,8 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
         raise UsageError(f"{given}: contains no document with a label; give labeled documents")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
-            f"{given}: no label occurs in the training documents, which have {classes[0]!r}, for "
-            "example; give documents with the same labels"
+            f"{given}: none of its labels occurs in the training documents, whose labels "
+            f"include {classes[0]!r}; give documents with the same labels"
         )
 
 

@@ -234,7 +234,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sets, count = label_sets(y, matrix.shape[0])
         if not reset and count != len(self.classes_):
             raise UsageError(
-                f"y has {count} columns; must have {len(self.classes_)}, one per class"
+                f"y has {count} columns, but must have {len(self.classes_)}, one per class"
             )
         options = resolved(replace(given, loss="hinge"), count, multilabel=True)
         if shortage := resource_estimate(matrix, sets, count, options)["refused"]:

@@ -316,7 +316,7 @@ def _check_loss(task: Task) -> None:
     found = float(np.average(losses, weights=some.weights))
     if found > above * untrained:
         raise DivergedError(
-            f"the training diverged: the loss is {found:.4g}, compared with {untrained:.4g} for an "
+            f"training diverged: the loss is {found:.4g}, compared with {untrained:.4g} for an "
             "untrained model; give a lower --lr"
         )
 
@@ -333,7 +333,7 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
     if fall > FALL * error:
         now = float(np.average(found, weights=weights))
         raise DivergedError(
-            f"the training diverged: the score on training documents is {now:.4f}, but trials that "
+            f"training diverged: the score on training documents is {now:.4f}, but trials that "
             f"held them out reached {now + fall:.4f}; give a lower --lr, or other weights"
         )
 

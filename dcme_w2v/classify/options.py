@@ -194,8 +194,8 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns), label trees (tree), or "
-        "the fastest of them (auto)",
+        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns) or label trees (tree); "
+        "auto chooses",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
@@ -401,7 +401,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
         if options.loss != "hinge" or options.l2 == 0:
             raise UsageError(
-                "--solver=dual: requires --loss hinge and an --l2 above 0; give both, or omit "
+                "--solver=dual: requires --loss=hinge and an --l2 above 0; give both, or omit "
                 "--solver"
             )
     if options.loss == "hinge":

@@ -86,8 +86,8 @@ def test(
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
-            f"{docs[0]}: no label is a class of the model, which has {model.classes[0]!r}, for "
-            "example; give documents with its labels"
+            f"{docs[0]}: none of the labels is a class of the model, whose classes include "
+            f"{model.classes[0]!r}; give documents with its labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:

@@ -124,14 +124,14 @@ class DaskExecutor(Executor):
             own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         except ClusterError as error:
             raise ClusterError(
-                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s: it "
-                "stopped or is cut off; restart it"
+                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s "
+                "(it has stopped or is cut off); restart it"
             ) from error
         for worker, theirs in sorted(found.items()):
             if theirs != own:
                 raise ClusterError(
-                    f"worker {_name(worker)} has {' '.join(str(theirs).split())}, this program has "
-                    f"{own}: install the same versions"
+                    f"worker {_name(worker)} has {' '.join(str(theirs).split())}, but this "
+                    f"program has {own}; install the same versions"
                 )
 
     # ---- faults ----

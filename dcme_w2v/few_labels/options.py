@@ -77,7 +77,8 @@ class FusedOptions(Checked):
     )
     choose: bool | None = option(
         None,
-        "combine four models, weighted by cross-validation (default: yes, unless one is selected)",
+        "combine four models, weighted by cross-validation "
+        "(default: yes, unless options select one)",
     )
     preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
     threads: int | None = threads_option()

@@ -375,7 +375,8 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
     return FormatError(
-        f"{os.fspath(path)}: contains {shown(kind)}; give a file of {' or '.join(kinds)}"
+        f"{os.fspath(path)}: is a file of kind {shown(kind)}; give one of kind "
+        f"{' or '.join(map(shown, kinds))}"
     )
 
 

@@ -46,14 +46,16 @@ class LatentOptions(Checked):
     )
     lsa: int | None = option(
         None,
-        "reduce rows to N dimensions by LSA; 0 keeps all columns (default: 0; unsupervised: 50)",
+        "reduce rows to N dimensions by LSA; 0 keeps all columns "
+        "(default: 0, or 50 with --unsupervised)",
         minimum=0,
         maximum=10000,
         advanced=True,
     )
     l2: float | None = option(
         None,
-        "L2 penalty: X/2 times the sum of squared weights (default: 3e-6; unsupervised: estimated)",
+        "L2 penalty: X/2 times the sum of squared weights "
+        "(default: 3e-6, or estimated with --unsupervised)",
         minimum=0.0,
         maximum=1e6,
     )

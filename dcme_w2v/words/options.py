@@ -72,7 +72,8 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "exponent of counts in the noise distribution (default: 0.75, nce 1, cbow with ns 0.5)",
+        "exponent of counts in the noise distribution "
+        "(default: 0.75; 1 for nce; 0.5 for cbow with ns)",
         minimum=-2.0,
         maximum=2.0,
         only=_OF_SAMPLES,
@@ -90,7 +91,7 @@ class TrainOptions(Checked):
     )
     prior: float | None = option(
         None,
-        "add X times the log of the word's frequency to its score (default: dcme 1, nce 0)",
+        "add X times the log of the word's frequency to its score (default: 1 for dcme, 0 for nce)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -186,7 +187,7 @@ class NewWordsOptions(Checked):
 
     init_vocab: str = option(
         "new",
-        "train the words of the text (new), of --init (old) or of both together (union)",
+        "train words that are in the text (new), in --init (old) or in either (union)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -277,7 +278,7 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "which vectors to write; unit-sum adds unit vectors (default: sum, for skipgram input)",
+        "which vectors to write; unit-sum adds unit vectors (default: sum; input for skipgram)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
