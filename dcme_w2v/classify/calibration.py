@@ -31,7 +31,7 @@ PRECISION = 1e-6  # the fit ends when the log-likelihood changes by a smaller sh
 # The outer knots are at the margin of the hinge loss, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 BINS, FARTHEST = 64, 64.0  # number of bins per unit of score; larger scores count as FARTHEST
-NEVER = -1e9  # the score of a class that has no documents
+NEVER = -1e9  # the score given to classes without documents
 KINDS = ("softmax", "normalized", "logistic")
 
 

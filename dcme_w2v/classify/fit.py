@@ -451,7 +451,7 @@ class Task:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # ties are common with few documents, for which later epochs are better
+            ):  # with few documents, ties are common, and later epochs are better
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table

@@ -157,7 +157,7 @@ class WeightRanking:
             return
         lowest = self._lowest(count)
         size, shape = int(self._bins[lowest:].sum()), self._kept.shape
-        del self._kept  # frees the memory of the previous selection
+        del self._kept  # free the memory of the previous selection
         starts, columns = np.zeros(shape[0] + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
         least = np.array(lowest << _SHIFT).view(np.float64)
         weights = np.empty(size, dtype=np.float32)
@@ -192,7 +192,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # weights in the lowest bin, some of which are chosen
+        places, impacts = [], []  # the lowest bin's weights, of which only some are kept
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high

@@ -23,7 +23,7 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # the search ends if half as many more weights add less than 1 % to the file
+MORE = 1.01  # the search ends when 50 % more weights add less than 1 % to the file size
 USED = 0.99  # the search ends once a model uses this share of the allowed bytes
 
 Measure = Callable[[Classifier], float]
@@ -150,7 +150,7 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
     ranking = ranking_of(model, squares)
     count = ranking.count_without_impact(IDLE_IMPACT)
     shrunk = ranking.shrunk(MAX_LEVELS, count)
-    del ranking  # frees the memory of the ranking
+    del ranking  # free the memory of the ranking
     small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
     return replace(small, record={**model.record, **small.record})
 
@@ -242,7 +242,7 @@ def _largest(
                 break
         else:
             high, above = middle, size
-        del tried  # frees the memory before the next trial
+        del tried  # free this memory before the next trial
     return best, used
 
 

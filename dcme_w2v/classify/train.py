@@ -156,7 +156,8 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        _resolved(job, options, corpus, remote)  # raises errors before the search for settings
+        # Wrong options are reported before the search for settings.
+        _resolved(job, options, corpus, remote)
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
         work = Job(

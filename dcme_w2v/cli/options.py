@@ -248,7 +248,7 @@ def options_of(
         if item.type is not bool:
             metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
             shape = {"type": Value(item.type, item.choices), "metavar": metavar, "bare": item.bare}
-        elif item.optional:  # has three states: on, off, or chosen by the program
+        elif item.optional:  # such a flag is on, off, or left to the program
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
             *flags,

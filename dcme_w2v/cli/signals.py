@@ -59,7 +59,8 @@ class _Terminate:
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
-            if is_own and time.monotonic() > end:  # the import hangs, and no work would be lost
+            # The signal can end the process, because a hanging import has no work to lose.
+            if is_own and time.monotonic() > end:
                 os._exit(128 + number)
 
 

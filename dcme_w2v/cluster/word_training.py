@@ -48,7 +48,7 @@ from .words import (
 )
 
 WORKER_TABLES = 5  # a worker holds this many copies of both tables, in blocks and whole
-DASK_BYTES = 80 << 20  # memory of a process with Dask, as measured
+DASK_BYTES = 80 << 20  # measured memory of a worker process that runs Dask
 
 
 class ClusterTrainer(engine.Trainer):
@@ -206,7 +206,7 @@ class ClusterTrainer(engine.Trainer):
             )
             for k, one in enumerate(self._data)
         ]  # fmt: skip
-        executor.wait(learned)  # raises an error before anything is mixed
+        executor.wait(learned)  # a failed task raises its error before any tables are mixed
         # These short tasks come first, so that Dask measures them: it moves tasks of unknown
         # duration to idle workers, together with their data.
         notes = all_figures(executor, learned)
@@ -300,7 +300,7 @@ class Cluster(run.Machine):
             )
             for k, one in enumerate(parts)
         ]  # fmt: skip
-        executor.wait(self._data)  # raises errors of the input before the first round
+        executor.wait(self._data)  # errors in the input are raised before the first round
         found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)

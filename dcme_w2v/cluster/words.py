@@ -40,7 +40,7 @@ class Data:
     """The encoded text of a shard, with the counts of all shards."""
 
     ids: U32
-    counts: I64  # word counts, summed over all shards
+    counts: I64  # the sum of the shards' word counts
 
 
 @dataclass(frozen=True)

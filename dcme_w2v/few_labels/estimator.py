@@ -131,7 +131,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
-        self._linear()  # raises an error unless `fit` was called
+        self._linear()  # `_linear` raises an error if `fit` was not called
         return self._fitted.scores(check_features(self, X), threads_of(self.threads))
 
     def __sklearn_tags__(self) -> Any:

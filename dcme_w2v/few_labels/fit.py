@@ -84,7 +84,8 @@ class TrainingRows:
     def part(self, kept: Bools) -> TrainingRows:
         """Return a copy with only some of the labeled rows."""
         found = copy.copy(self)
-        found.__dict__.pop("classifier", None)  # this cached value depends on the labeled rows
+        # This cached value was computed for all labeled rows.
+        found.__dict__.pop("classifier", None)
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
@@ -299,7 +300,7 @@ def fit_out_of_fold(
             "no class has two labeled documents; give more, or give --initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # calibrates probabilities, which the sums require
+    for one in own.values():  # sums of models' scores require calibrated probabilities
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)

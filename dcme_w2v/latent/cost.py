@@ -22,7 +22,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # the label of all rows if there are no labels
-NEVER = np.float32(-1e30)  # stands for log 0, but is finite, so that sums stay finite
+NEVER = np.float32(-1e30)  # replaces log 0, because sums with -inf could be NaN
 MIN_CLASS_SIZE = 0.5  # without labels, classes with a smaller sum of xi become empty
 
 

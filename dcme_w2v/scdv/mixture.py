@@ -23,7 +23,7 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 from .options import ScdvOptions
 
 _MIN_VARIANCE = 1e-6  # added to variances to keep them positive; a share of variances above 1
-_START_WORK = 3_000_000  # limits the product of points and k-means iterations; more gain little
+_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more gain little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -49,7 +49,7 @@ class Mixture:
         """Return P(component | point), shape (n, k), in double precision."""
         with one_blas_thread():
             found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
-        _log_sum(found)  # overwrites the logits with posteriors
+        _log_sum(found)  # `_log_sum` replaces the logits by posteriors
         return found
 
 
@@ -198,7 +198,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
         shares = form.logits(points.centered[rows])
-        return shares, _log_sum(shares)  # overwrites the logits with posteriors
+        return shares, _log_sum(shares)  # `_log_sum` replaces the logits by posteriors
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)

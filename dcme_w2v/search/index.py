@@ -27,10 +27,10 @@ from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # lengths of n-grams in characters, with < before and > after a word
 GRAMS = 1 << 20  # n-grams are hashed into this many buckets
-CANDIDATES = 1000  # n-grams and vectors rerank this many documents that are best by words
+CANDIDATES = 1000  # n-grams and vectors rerank this many of the documents with the best word scores
 SIMILAR = 0.3  # minimum cosine between an unknown query word and a word that replaces it
 ALIKE = 20  # maximum number of words that replace an unknown query word
-TINY = 1e-9  # replaces a divisor of 0
+TINY = 1e-9  # a divisor of 0 is replaced by this
 
 
 class Query(NamedTuple):

@@ -212,7 +212,7 @@ def count_pairs(
             table.count(ids, roles)
         waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
         parts.append(table.counted(least))
-        del table  # frees the table before the next one is allocated
+        del table  # free the table before the next one is allocated
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
     return left[order], right[order], runs[order], counts[order], len(parts)
@@ -353,7 +353,7 @@ class _Text:
         self._counts: I64 | None = counts  # None after `join`, which changes them
         self._passes: list[tuple[Any, ...]] = []  # for each pass: pairs, joined words, and roles
         self._table = starting_table(words)
-        self.reads = 0  # how often the last pass read the text
+        self.reads = 0  # number of times that the last pass read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
         """Yield the word IDs of the text with phrases joined."""

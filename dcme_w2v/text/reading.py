@@ -40,7 +40,7 @@ from .tokenizer import Tokenizer
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # matches a line end within a paragraph
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end within a paragraph
 
 
 class Encoded(NamedTuple):
@@ -79,7 +79,7 @@ class Reading:
         self.words = self._of_table(starting_table(given), only_known=not adds)
         self._buffers: list[U32] = []  # memory for the IDs of a block, to be reused
         self._tables: list[core.Table] = []  # empty word tables, to be reused
-        self._kept: KeptBlocks | None = None  # blocks of a corpus that can be read only once
+        self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
         self.held_out: I64 | None = None  # counts of tokens in held-out lines, by word ID
         self.held_out_tokens = 0
 
@@ -127,7 +127,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # gives the blocks' memory back before the next step needs memory
+        core.release_freed()  # the next step can then use the memory of the blocks
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -427,10 +427,10 @@ SAMPLE_BYTES = 1 << 16
 MIN_LINES = 5  # fewer lines are not enough to detect a structure
 MIN_TOKENS = 200  # fewer tokens are not enough to detect raw text
 MIN_STRUCTURED = 0.9  # share of lines that must have a structure
-MIN_NUMBERS = 5  # how many numbers must follow the word on each line of vectors
+MIN_NUMBERS = 5  # minimum count of numbers after the word on a line of vectors
 MIN_MARKED = 0.2  # share of lines that must contain markup tags
-MIN_PUNCTUATED = 0.03  # share of raw text's tokens that end with punctuation
-MIN_CAPITALS = 0.005  # share of raw text's tokens that also occur in lowercase
+MIN_PUNCTUATED = 0.03  # minimum share of tokens that end with punctuation in raw text
+MIN_CAPITALS = 0.005  # minimum share of tokens that also occur in lowercase in raw text
 MIN_CLAUSES = 20  # fewer tokens are not enough to detect a script without spaces
 MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have two to five letters
 

@@ -98,7 +98,7 @@ RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 PROCESS_BYTES = 24 << 20  # memory of Python, NumPy and this package
 WORD_BYTES = 28  # memory per word: count, offset, keep probability, noise distribution
 SAVED_BYTES = 22  # maximum length of a word's count in a text file
-TREE_BYTES_A_WORD = 120  # memory per word: a tree path of about 20 steps, and building it
+TREE_BYTES_A_WORD = 120  # memory per word for building and storing a tree path of about 20 steps
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,8 @@ class Machine:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        rows += words * (job.output_tables is not None)  # sums then need their own table
+        # Sums of input and output vectors need another table.
+        rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
         return {

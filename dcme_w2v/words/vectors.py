@@ -45,7 +45,7 @@ from .neighbors import Neighbor, Term
 Default = TypeVar("Default")
 # How many words to examine; the minimum number and share of tokenized ones among them.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
-_MARK = re.compile("<.*>")  # matches tokens such as </s> and <unk>
+_MARK = re.compile("<.*>")  # tokens such as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
 
 
