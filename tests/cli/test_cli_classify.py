@@ -111,7 +111,7 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
 @pytest.mark.parametrize("rest, message", [
     ("d.tsv --keep id", "--keep id: requires --text-column"),
     ("t.csv --text-column t --keep y", "has no column 'y'; its columns: t, x"),
-    ("d.tsv -o o.csv --json", "--json: o.csv is a table"),
+    ("d.tsv -o o.csv --json", "--json: o.csv would be a table"),
     ("d.tsv -o o.parquet.gz", "name it without .gz"),
     ("d.tsv -o o.npz", "o.npz: this output is text, not .npz"),
     ("t.jsonl --text-column t --keep x -o o.parquet", "a column cannot be written as Parquet"),
