@@ -199,7 +199,7 @@ class Checked:
     Numbers, including numpy's, are converted to the declared Python type.
     """
 
-    group: ClassVar[str] = "Other"  # heading in the help
+    group: ClassVar[str] = "Other"  # heading above these options in the help
 
     def __post_init__(self) -> None:
         for item in options_in(type(self)):

@@ -30,7 +30,8 @@ START = (0.0, 0.0, -3.0)  # initial log of the factor, constant, and log-odds of
 PRECISION = 1e-6  # the fit ends when the log-likelihood changes by a smaller share
 # The outer knots are at the margin of the hinge loss, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-BINS, FARTHEST = 64, 64.0  # number of bins per unit of score; larger scores count as FARTHEST
+# Number of bins per unit of score; scores above FARTHEST count as FARTHEST.
+BINS, FARTHEST = 64, 64.0
 NEVER = -1e9  # the score given to classes without documents
 KINDS = ("softmax", "normalized", "logistic")
 

@@ -53,9 +53,11 @@ STRENGTHS = (1.0, 0.1, 3.0)  # candidate values of LinearSVC's C, of which 0.1 r
 MOST_SQUARED = 4.0  # the dual solver takes too many epochs for rows with larger squared lengths
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents by default and with --tune
-REGULARIZED = -CLEARLY / 2  # wrong labels hide the benefit of the setting that resists them
+# A setting that resists wrong labels may be this much worse, since such labels hide its benefit.
+REGULARIZED = -CLEARLY / 2
 KEPT = 3  # 1/KEPT of the candidates continue with KEPT times as many documents
-TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # maximum numbers of concurrent weights and kept scores
+# Maximum numbers of weights in concurrent trials, and of kept scores.
+TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
 Setting = dict[str, Any]  # values of options, by name
 # Measures scores by labels: one value per document.

@@ -10,7 +10,7 @@ FEW_CLASSES = 500  # with more classes, most are rare, and dcme becomes as fast 
 RATE_OF_HINGE = 0.5
 TABLE_CLASSES = 5000  # with more labels, a table of weights takes gigabytes and much time
 # ---- features ----
-LEAD = 80  # this many first words of a document usually say what it is about
+LEAD = 80  # this many leading words of a document usually say what it is about
 MANY_FEATURES = 200_000
 MANY_NUMBERS = 1 << 26  # maximum size of a features-by-classes or documents-by-labels table
 KEPT_BYTES = 1 << 23  # maximum bytes of texts that are kept to compare features

@@ -58,7 +58,8 @@ from .trainer import (
 
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # calibration uses at most this many documents and scores
-LEFT_OUT_OF_SETS = 1000  # held-out documents with several labels, which are mostly rare
+# Number of documents for calibration if they have several labels, most of which are rare.
+LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # a final loss above this multiple of the untrained loss means divergence
 FALL = 10.0  # training may be worse than its trials by this many standard errors
 

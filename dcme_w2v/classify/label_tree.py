@@ -303,7 +303,7 @@ def _train_node(
     options: ClassifyOptions,
     weights: F32 | None,
 ) -> _Rows:
-    """Train a node; return its weights without small ones and without empty rows."""
+    """Train a node; return its weights, except small ones and empty rows."""
     from scipy.sparse import csr_matrix
 
     if not len(documents):

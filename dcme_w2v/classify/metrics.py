@@ -13,7 +13,7 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# Number of bins, and minimum probability that counts among several labels.
+# Number of bins; if documents have several labels, lower probabilities are not counted.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND, VERSION = "classifier", 2
-# Default for several labels, tuned on Reuters; held-out documents can replace it.
+# The default threshold for several labels was tuned on Reuters; held-out documents can replace it.
 THRESHOLD = 0.15
 ALONE = 1 << 20  # with fewer products, starting more threads takes longer than it saves
 MAX_IDF = 1e6  # no plausible idf is higher: with 10^19 documents it is 45

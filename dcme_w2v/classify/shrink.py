@@ -71,7 +71,7 @@ class Shrunk:
     loss: float
 
     def fill(self, weights: Weights, features: I64) -> None:
-        """Fill in the weights of some features, and the biases."""
+        """Write the weights of some features, and all biases, to the table of `weights`."""
         values, step = self.evidence.values, rows_at_once(weights.classes)
         signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
         by_byte = signed.astype(np.float32)
@@ -145,7 +145,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Return about how many weights have all but this share of the total impact."""
+        """Estimate how many of the highest weights have all but this share of the total impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))

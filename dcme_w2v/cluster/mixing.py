@@ -31,7 +31,7 @@ def blocks(rows: int, count: int) -> list[slice]:
 
 
 def grains(rows: int, block: slice) -> list[slice]:
-    """Return the row ranges of the grains in a block, relative to the block's first row."""
+    """Return the range of rows of each grain in a block, counted from the block's first row."""
     cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
     found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
     return [slice(one.start - block.start, one.stop - block.start) for one in found]

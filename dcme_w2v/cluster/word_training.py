@@ -409,7 +409,7 @@ def _checked(job: TrainJob) -> TrainJob:
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")
-    # Only raises an error if --rounds is invalid.
+    # This call only checks --rounds.
     rounds_of(job.rounds, job.epochs, 0, job.shards or 1)
     if job.threads is None:
         job = dataclasses.replace(job, threads=1)

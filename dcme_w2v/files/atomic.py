@@ -28,7 +28,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
 _LONGEST_NAME = 240  # maximum bytes in a target's name, since X.metadata.tsv is longer than X
-_LONGEST = 180  # a temporary file's name begins with at most this many bytes of its target's
+_LONGEST = 180  # a temporary file's name begins with at most this many bytes of the target's name
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # C order gives products the same bits as vectors that were read from a file.
+    # In C order, products have the same bits as those of vectors that were read from a file.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-MOST_SQUARES = 4  # rows are rotated if their squared number per entry is at most this
+# Rows are rotated if the square of their number is at most this multiple of the entries.
+MOST_SQUARES = 4
 COMMON = 0.05  # a column with entries in a larger share of rows counts as dense
 RIDGE = 1e-4  # added to the diagonal, so that equal rows, too, have a Cholesky factor
 

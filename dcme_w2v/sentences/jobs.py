@@ -185,7 +185,8 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        file.write(npy_header(np.dtype("<f4"), (0, columns)))  # replaced when rows are counted
+        # This header is replaced once the rows are counted.
+        file.write(npy_header(np.dtype("<f4"), (0, columns)))
 
         def write(rows: F32) -> None:
             nonlocal count

@@ -147,7 +147,7 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        # Both refer to the changed text, so compute them for the original.
+        # `newlines` and `bad` refer to the changed text, so compute them for the original.
         if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)

@@ -25,8 +25,8 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # this many most frequent words align the files
-_SIMILAR = 201  # a score is relative to this many words with similar counts
+_ANCHORS = 5000  # the files are aligned by this many of the most frequent words
+_SIMILAR = 201  # a score is relative to the median of this many words with similar counts
 _SMALLEST = 1e-6  # smaller differences are rounding errors of unit vectors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 

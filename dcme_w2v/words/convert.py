@@ -94,7 +94,7 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # writing infinite vectors fails
+    with np.errstate(over="ignore"):  # infinite vectors are reported when written
         return np.asarray(matrix - mean.astype(np.float32))
 
 
@@ -176,5 +176,5 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    with np.errstate(over="ignore"):  # writing infinite vectors fails
+    with np.errstate(over="ignore"):  # infinite vectors are reported when written
         return found * scale, kept

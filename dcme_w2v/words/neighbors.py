@@ -20,7 +20,7 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # a spelling is compared with this many most frequent words
+_SPELLINGS = 20000  # a spelling is compared with this many of the most frequent words
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
