@@ -308,7 +308,7 @@ def _check_loss(task: Task) -> None:
     """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # with drawn samples, scores get too far apart: 3 times at default rates
+    if math.isinf(untrained):  # drawn samples spread scores 3 times too far at default rates
         untrained, above = math.log(task.classes), DIVERGED
     if options.learner != "sgd" or not isinstance(task.scorer, Weights):
         return
