@@ -204,7 +204,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate L2 penalties for the dual solver, which are weaker for few texts."""
     count = len(problem.data.labels)
-    # For few documents, equal ones among them need many epochs.
+    # If there are few documents, duplicates among them need many epochs.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)

@@ -146,7 +146,7 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "evaluate the classes as clusters of the labels: NMI, Rand index, best-matching accuracy",
+    "compare the classes, as clusters, with the labels: NMI, Rand index, best-matching accuracy",
 )
 @flag("--per-class", "also print precision, recall, F1 and document count for each label")
 @flag(

@@ -167,8 +167,8 @@ class DaskExecutor(Executor):
             elif now - since > SILENT_SECONDS:
                 self._seen[worker] = sign, math.inf  # a silent worker is reported only once
                 self.reporter.message(
-                    f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s: it stopped "
-                    f"or is cut off; its work is repeated after {TTL_MINUTES} minutes"
+                    f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
+                    f"stopped or is cut off); its work is repeated after {TTL_MINUTES} minutes"
                 )
         for worker in sorted(self._known - found):
             self._lost += 1

@@ -144,7 +144,7 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(
-            f"--invalid: {source} is a {kind}, where rows cannot be skipped; give a word-vector "
+            f"--invalid: {source} is a {kind}, in which rows cannot be skipped; give a word-vector "
             "file"
         )
     vectors, faults = load_without_faults(source)

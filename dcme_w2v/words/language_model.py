@@ -153,7 +153,7 @@ class LanguageModel:
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def contexts(self, ids: U32) -> tuple[F32, I64]:
-        """Return context vectors of tokens in encoded text, and these tokens."""
+        """Return the context vectors of the tokens in encoded text, and the tokens."""
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:

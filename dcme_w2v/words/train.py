@@ -96,7 +96,7 @@ CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # memory of Python, NumPy and this package
-WORD_BYTES = 28  # memory per word: count, offset, keep probability, noise distribution
+WORD_BYTES = 28  # memory per word for its count, offset, keep probability and noise
 SAVED_BYTES = 22  # maximum length of a word's count in a text file
 TREE_BYTES_A_WORD = 120  # memory per word for building and storing a tree path of about 20 steps
 

@@ -26,7 +26,7 @@ def settings_of(options: TrainOptions) -> dict[str, float]:
 
 
 class Trainer(engine.Trainer):
-    """Train vectors over an encoded corpus.
+    """Trains vectors on an encoded corpus.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ ERRORS = [
     ("convert v.txt o.jsonl --no-header", "--no-header: is supported only for text"),
     ("convert v.txt o.parquet --quantize int8", "--quantize int8: requires --to"),
     ("train c.txt --output o --init ck --quiet", "is a folder without static embeddings"),
-    ("convert - o.txt --invalid skip", "where rows cannot be skipped; give a word-vector file"),
+    ("convert - o.txt --invalid skip", "in which rows cannot be skipped; give a word-vector file"),
     ("convert plain o.txt --invalid skip", "neither a header"),
     ("plot ended --output o.png", "no epoch has a loss"),
     ("plot log --output o.png --field x", "field of these logs; give one of seconds, loss"),
