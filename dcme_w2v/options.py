@@ -122,8 +122,7 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "what a sentence is: a line, a whole column value, a part that ends with . ! ?, or a "
-        "paragraph",
+        "sentences are lines, whole column values, parts that end with . ! ?, or paragraphs",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -187,8 +186,8 @@ class ClusterOptions(Checked):
 
     cluster: str | None = option(
         None,
-        "train on a Dask cluster: local:N for N local workers, or the scheduler's address, as "
-        "tcp://HOST:PORT",
+        "train on a Dask cluster: local:N for N local workers, or the scheduler's address "
+        "(tcp://HOST:PORT)",
         metavar="ADDRESS",
     )
     shards: int | None = option(

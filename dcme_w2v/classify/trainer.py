@@ -441,8 +441,7 @@ class ClassifierTrainer(Trainer):
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
         counts = np.maximum(counts, 1)  # some classes may be missing in a call of partial_fit
-        # Here, w . x learns log p - log(k q).
-        if options.objective == "ns" and options.solver == "sgd":
+        if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
         is_dual, squares = options.solver == "dual", 1.0

@@ -44,7 +44,7 @@ probability_option = flag(
 )
 labels_option = flag(
     "--labels FILE",
-    "labels file for .npz or .mtx rows: one line per row, several labels joined by |",
+    "labels for .npz or .mtx rows: one line per row, several labels joined by |",
     path=READS,
     group="Input",
     advanced=True,

@@ -297,7 +297,7 @@ for line in (
 try:
     dw.SCDV
 except ImportError as error:
-    assert "pip install scikit-learn" in str(error)
+    assert "pip install -U scikit-learn" in str(error)
 """
 
 

@@ -97,7 +97,7 @@ class Ending(io.BytesIO):
 @pytest.mark.parametrize(
     "opened, said",
     [
-        (ImportError(), "pip install boto3 to read it"),
+        (ImportError(), "reading it requires boto3; pip install boto3"),
         (ValueError("no bucket"), "cannot be opened: no bucket"),
         ([Ending()], "cannot be read: the server is gone"),
     ],

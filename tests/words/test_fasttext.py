@@ -123,7 +123,7 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
     [
         ({"quantised": 1}, "quantized fastText model"),
         ({"pruned": 3}, "quantized fastText model"),
-        ({"version": 13}, "of version 13"),
+        ({"version": 13}, "has fastText format version 13"),
         ({"words": ["a", "a"]}, "duplicate word in entry 2"),
         ({"words": ["a", ""]}, "empty word in entry 2"),
         ({"words": ["a", "b c"]}, "separator in a word in entry 2"),

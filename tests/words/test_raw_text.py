@@ -114,7 +114,7 @@ def test_one_limit_on_words_holds_for_writers_and_readers(length, cli):
     Path("c").write_text(f"a b c {'x' * length} d e f\n" * 20)
     line = "train c --output v.txt --dim 4 --epochs 1 --sample 0 --quiet"
     if length > MAX_WORD_BYTES:
-        assert "1,048,577 bytes, but only 1,048,576 are allowed ('xxxx" in cli.error(line)
+        assert "1,048,577 bytes, but at most 1,048,576 are allowed ('xxxx" in cli.error(line)
         with pytest.raises(FormatError, match="1,048,576 are allowed"):
             dw.Vectors(["x" * length], np.ones((1, 2), np.float32)).save("v.txt")
         return
@@ -131,6 +131,6 @@ def test_vectors_are_no_corpus(cli):
     cli("train c.txt --output v.txt --min-count 1 --dim 5 --epochs 1")
     for more in ("", "--tokenize words"):
         error = cli.error(f"train --output c.txt v.txt --min-count 1 --quiet {more}")
-        assert "v.txt: has vectors" in error and Path("c.txt").read_text() == TOKENS * 20
+        assert "v.txt: contains vectors" in error and Path("c.txt").read_text() == TOKENS * 20
     Path("ids.txt").write_text("1 2 3 4 5 6 7\n" * 20)
     cli("vocab ids.txt --output o")
