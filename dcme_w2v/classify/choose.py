@@ -96,6 +96,9 @@ class Problem:
         Candidate feature settings; the first one is kept unless another one is clearly better.
     under : callable, optional
         Returns the document rows for a feature setting.
+    is_unit : bool
+        Whether documents that are classified have unit length without the features that no
+        training document has.
     """
 
     data: Labeled
@@ -104,6 +107,7 @@ class Problem:
     several: bool = False
     features: Sequence[Setting] = ({},)
     under: Callable[[Setting], csr_matrix] | None = None
+    is_unit: bool = False
 
     def with_none(self) -> Problem:
         """Add a class for documents without a label, if there are any.
@@ -601,7 +605,12 @@ class Search:
             return _Trial(np.concatenate(pieces))
         scores, known = np.concatenate(pieces), np.unique(part.instances()[1])
         has = np.array([own[0] in known for own in out.labels]) if not problem.several else None
-        return _Trial(measure(scores, out.labels), scores, has)
+        figures = measure(scores, out.labels)
+        if problem.is_unit:  # only calibration depends on the scale of scores
+            rows, bias = problem.rows(setting), weights.intercepts
+            factors = factors_without_unknown(rows, held, learned)
+            scores = bias + factors[:, None] * (scores - bias)
+        return _Trial(figures, scores, has)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
         """Train on some documents, with the L2 penalty scaled to their share of the weight."""
@@ -672,6 +681,24 @@ def choose(
     if seconds == 0 or (seconds is None and count < MIN_COMPARED):
         return Choice(stages[0].candidates(problem, first)[0])
     return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
+
+
+def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
+    """Return how much longer each held-out row is if only the known features count for its length.
+
+    A feature that no training row has gets no weight, but makes the other values of a row of unit
+    length smaller. When the model is used, such features have no column, so that scores are higher.
+    """
+    sizes = np.diff(rows.indptr)
+    row = np.repeat(np.arange(rows.shape[0]), sizes)
+    is_learned, is_known = np.zeros(rows.shape[0], bool), np.zeros(rows.shape[1], bool)
+    is_learned[learned] = True
+    is_known[rows.indices[is_learned[row]]] = True
+    squares = np.square(rows.data, dtype=np.float64)
+    every = np.bincount(row, squares, rows.shape[0])[held]
+    known = np.bincount(row, squares * is_known[rows.indices], rows.shape[0])[held]
+    found: F64 = np.sqrt(np.divide(every, known, out=np.ones_like(every), where=known > 0))
+    return found
 
 
 def _key(setting: Setting, measure: Measure, share: float) -> tuple[Any, ...]:

@@ -367,10 +367,11 @@ class FeatureSets:
 
     def problem(self, options: ClassifyOptions) -> Problem:
         """Return the classification problem for which settings are chosen."""
-        corpus = self._corpus
+        corpus, text = self._corpus, self._corpus.text
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
             lambda one: self.under(one).data.matrix,
+            text is not None and (text.options.hashing, text.options.norm) == (None, "l2"),
         )  # fmt: skip
 
 

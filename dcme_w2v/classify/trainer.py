@@ -189,6 +189,12 @@ class Weights(Scorer):
             self.table[begin : begin + step, : self.classes] = block
             drop_pages(weights)
 
+    @property
+    def intercepts(self) -> F64:
+        """The scores of a document without features, shape (classes,)."""
+        found = self.table[-1, self.place].astype(np.float64) * self.bias
+        return found + self.offset
+
     def copy(self) -> Weights:
         """Return a copy of the weights in new memory."""
         found = Weights(self.features, self.classes, self.bias, self.order)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
-from dcme_w2v import MaxentClassifier
+from dcme_w2v import MaxentClassifier, TextClassifier
 from dcme_w2v.classify import choose, constants
 from dcme_w2v.classify.choose import (
     REGULARIZED,
@@ -394,3 +394,32 @@ def test_each_constant_has_rows_with_other_values_in_the_results():
         settings = [row[1] for row in csv.reader(file) if row[0] == "constants"]
     assert len(names) <= 25
     assert names == set(re.findall(r"(\w+) =", " ".join(settings)))
+
+
+@pytest.mark.parametrize("solver", ["dual", "sgd"])
+def test_features_without_training_rows_do_not_shorten_held_out_rows(solver):
+    """Each row has a feature of its own, which is unknown where the row is held out."""
+    count = 60
+    own, shared = np.arange(count), count + np.arange(count) % 2
+    indices = np.stack([own, shared], axis=1).ravel()
+    values = np.tile(np.float32([0.8, 0.6]), count)
+    rows = csr_matrix((values, indices, np.arange(0, 2 * count + 1, 2)), (count, count + 2))
+    data = Labeled(rows, [[i % 2] for i in range(count)])
+    given = ClassifyOptions(loss="hinge", solver=solver, bias=0.0, l2=1e-3, epochs=5)
+    found = [
+        Search(Problem(data, 2, given, is_unit=is_unit)).scores({}).scores
+        for is_unit in (False, True)
+    ]
+    assert np.allclose(found[1], found[0] / 0.6, rtol=1e-3) and np.abs(found[0]).min() > 0.1
+
+
+@pytest.mark.parametrize("given, is_unit", [
+    ({}, True), ({"norm": "none"}, False), ({"hashing": 64}, False),
+])  # fmt: skip
+def test_rows_of_known_words_have_unit_length(monkeypatch, given, is_unit):
+    """With hashing, an unknown word takes the column of another."""
+    found = []
+    monkeypatch.setattr("dcme_w2v.classify.train.fit_linear", lambda *both: found.extend(both))
+    with pytest.raises(AttributeError):  # nothing was fitted
+        TextClassifier(**given).fit(["green tea", "a red bus"] * 30, ["drink", "traffic"] * 30)
+    assert found[0].is_unit == is_unit
