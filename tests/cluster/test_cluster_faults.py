@@ -279,7 +279,55 @@ def test_a_worker_that_is_stopped_is_named(processes, tmp_path, monkeypatch):
         cluster.watch = lambda: None
 
 
+def test_a_worker_that_is_stopped_before_the_start_is_an_error_with_the_limit(
+    processes, monkeypatch
+):
+    """One of two workers that the scheduler knows; nothing was sent to it yet."""
+    monkeypatch.setattr(dask, "ANSWER_SECONDS", 2.0)
+    with opened(processes, 2):
+        processes.workers[1].send_signal(signal.SIGSTOP)
+        with (
+            pytest.raises(ClusterError, match=r"did not answer within 2 s: it stopped"),
+            open_cluster(processes.address),
+        ):
+            raise AssertionError("the worker is stopped")
+
+
 # ---- the scheduler ----
+
+NO_LISTENER = """
+import socket, sys
+import dcme_w2v.cluster.dask_executor as dask
+from dcme_w2v.cli.main import run
+dask.CONNECT_SECONDS = dask.CLOSE_SECONDS = 0.3
+with socket.create_server(("127.0.0.1", 0)) as silent:
+    for where in ("127.0.0.1:1", f"127.0.0.1:{silent.getsockname()[1]}"):
+        for scheme in ("tcp", "tls"):
+            if run(["train", "c.txt", "-o", "v", "--cluster", f"{scheme}://{where}"]) != 1:
+                sys.exit("another exit code")
+"""
+
+
+@pytest.mark.parametrize("has_certificates", [True, False])
+def test_an_address_without_a_scheduler_is_one_line_and_no_traceback(tmp_path, has_certificates):
+    """In a process of its own, whose end may print a traceback, too."""
+    write_corpus(tmp_path / "c.txt", lines=50)
+    security, known = distributed.Security.temporary(), dict(os.environ)
+    names = {
+        "CA_FILE": "tls_ca_file",
+        "CLIENT__CERT": "tls_client_cert",
+        "CLIENT__KEY": "tls_client_key",
+    }
+    for name, attribute in names.items() if has_certificates else ():
+        (tmp_path / attribute).write_text(getattr(security, attribute))
+        known[f"DASK_DISTRIBUTED__COMM__TLS__{name}"] = str(tmp_path / attribute)
+    program = [sys.executable, "-c", NO_LISTENER]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env=known)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4
+    assert all(one.startswith("error: --cluster t") for one in lines)
+    assert all("no scheduler answers" in one for one in lines)
 
 
 def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
