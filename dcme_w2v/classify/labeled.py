@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -165,6 +166,8 @@ def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 # ---- labels as they are given ----
 
+_NOT_IN_FILES = re.compile("[\0\ud800-\udfff]")
+
 
 def kind_of_labels(labels: Iterable[Any]) -> str:
     """Return the type of labels: str, int (also for whole floats) or bool.
@@ -176,16 +179,18 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
     """
     kinds: dict[str, Any] = {}
     for label in labels:
-        if isinstance(label, str) and "\0" not in label:
+        if isinstance(label, str) and not _NOT_IN_FILES.search(label):
             kind = "text"
         elif isinstance(label, bool | np.bool_):
             kind = "boolean"
-        elif isinstance(label, Integral) or (isinstance(label, float) and label.is_integer()):
+        elif isinstance(label, Integral) or (
+            isinstance(label, float | np.floating) and float(label).is_integer()
+        ):
             kind = "integer"
         else:
             raise UsageError(
                 f"the label {reprlib.repr(label)} has the type {type(label).__name__}; give "
-                "integers, booleans, or text without NUL"
+                "integers, booleans, or Unicode text without NUL"
             )
         kinds.setdefault(kind, label)
     if len(kinds) > 1:
@@ -198,7 +203,8 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 def name_of_label(label: Any, kind: str) -> str:
     """Return the text that represents a label in files."""
-    name = label_of(str(int(label) if kind == "integer" else label))
+    given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
+    name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
         raise UsageError(f"the label {label!r} is empty; give a label that is not empty")
     return name

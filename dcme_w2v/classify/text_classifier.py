@@ -14,7 +14,7 @@ from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
-from dcme_w2v.formats.texts import Tokenized, told_texts
+from dcme_w2v.formats.texts import Tokenized, is_null, told_texts
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.estimators import (
     ProtocolEstimator,
@@ -176,7 +176,10 @@ class TextClassifier(ProtocolEstimator):
             sample_weight=None if sample_weight is None else weights[kept], label_kind=kind,
         )  # fmt: skip
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
-        self._take(train(job, *parts, progress=self._progress))
+        model = train(job, *parts, progress=self._progress)
+        if several:
+            model.record[LISTS] = True
+        self._take(model)
         return self
 
     def transform(self, X: Iterable[Document]) -> csr_matrix:
@@ -323,7 +326,7 @@ class TextClassifier(ProtocolEstimator):
     def of(cls, model: Predictor) -> TextClassifier:
         """Make an estimator from a trained model, with the parameters of its training."""
         self = cls(**_parameters_of(model))
-        self._several = model.multilabel
+        self._several = model.multilabel or bool(model.record.get(LISTS))
         self._take(model)
         return self
 
@@ -355,6 +358,10 @@ def _cell(text: Any) -> Any:
     return text.text.split() if isinstance(text, Tokenized) else text
 
 
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+LISTS = "label_lists"  # record entry: y had lists of labels, as predictions then have
+
+
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
     """Return the label names of each text (None: unlabeled), their type, and the form of y.
 
@@ -364,12 +371,17 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         sets, columns = label_sets(y, texts)
         form: Indicator = (is_sparse(y), columns, getattr(y, "dtype", np.dtype(np.int64)))
         return [[str(one) for one in own] for own in sets], "integer", True, form
-    if getattr(y, "ndim", 1) != 1:
+    if getattr(y, "ndim", 1) > 1:
         raise UsageError("y has several columns; give a list of labels for each text")
+    if isinstance(y, str | bytes) or not isinstance(y, Iterable) or getattr(y, "ndim", 1) == 0:
+        raise UsageError(f"y={y!r:.40}: must be an iterable of labels, one per text")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
-    several = any(isinstance(one, list | tuple | set | np.ndarray) for one in labels)
+    several = any(isinstance(one, _LISTS) for one in labels)
     if not several:
         check_all_labeled(labels)
+    labels = [None if several and is_null(one) else one for one in labels]
+    if several and (single := [x for x in labels if not isinstance(x, (*_LISTS, str, type(None)))]):
+        raise UsageError(f"y has lists of labels and {single[0]!r:.40}; give only lists, or None")
     lists = [one if several and not isinstance(one, str) else [one] for one in labels]
     flat = [label for own in lists for label in (own if own is not None else ())]
     kind, known = kind_of_labels(flat), dict[str, Any]()
@@ -379,6 +391,10 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
             raise UsageError(
                 f"the label {label!r} has the same spelling in files as another label; rename "
                 "one of them"
+            )
+        if kind == "text" and name != label:
+            raise UsageError(
+                f"the label {label!r:.80} is written as {name!r:.80} in files; rename it"
             )
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"{joined[0]!r} counts as one label; give a list of labels if a text has several")

@@ -170,16 +170,32 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
 
 @pytest.mark.parametrize("labels, message", [
     (["a", 1], "'a' and 1 have different types"), ([1, True], "1 and True have different"),
-    ([1.5, 2], "1.5 has the type float; give integers, booleans, or text without NUL"),
+    ([1.5, 2], "1.5 has the type float; give integers, booleans, or Unicode text without NUL"),
     ([b"a", b"b"], "has the type "
         "bytes"), (["a\0", "a"], "without NUL"), ([float("inf"), 1], "inf has the type "
         "float"),
     ([Decimal("1.10"), Decimal("1.1")], "has the type "
         "Decimal"), ([("a", 1), ["b"]], "different types"),
+    (["\ud800", "a"], "Unicode text without NUL"), (["a\nb", "a"], "written as 'a b' in files; rename it"),
+    ([" a", "b"], "written as 'a' in files"), (["1.0", "2.0"], "written as '1' in files"),
+    ("ab", "y='ab': must be an iterable of labels"), (5, "y=5: must be an iterable"),
+    (None, "y=None: must be an iterable"), ([["a"], 3], "lists of labels and 3; give only lists"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
     with pytest.raises(ValueError, match=message):
         TextClassifier().fit(["a", "b"], labels)
+
+
+def test_lists_of_one_label_stay_lists_after_a_load(tmp_path):
+    model = TextClassifier(threads=1).fit(["tea", "sea", "x"] * 9, [["a"], ["b"], float("nan")] * 9)
+    model.save(tmp_path / "m")
+    for one in (model, dw.load(tmp_path / "m")):
+        assert one.predict(["tea", "sea"]) == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "object"])
+def test_numbers_of_numpy_are_labels(kind):
+    assert TextClassifier().fit(["a", "b"], np.array([1, 2], kind)).classes_.tolist() == [1, 2]
 
 
 def test_an_empty_list_is_none_of_the_labels_and_none_is_unlabeled(cli):
