@@ -117,7 +117,10 @@ def rotated(matrix: csr_matrix) -> csr_matrix:
     is_common = np.bincount(matrix.indices, minlength=matrix.shape[1]) > COMMON * count
     common, rare = (matrix[:, np.flatnonzero(one)] for one in (is_common, ~is_common))
     dense = common.toarray()
-    products = (dense @ dense.T + (rare @ rare.T).toarray()).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = (dense @ dense.T + (rare @ rare.T).toarray()).astype(np.float64)
+    if not np.isfinite(products).all():
+        return matrix
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))

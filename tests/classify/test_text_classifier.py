@@ -176,7 +176,8 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
         "float"),
     ([Decimal("1.10"), Decimal("1.1")], "has the type "
         "Decimal"), ([("a", 1), ["b"]], "different types"),
-    (["\ud800", "a"], "Unicode text without NUL"), (["a\nb", "a"], "written as 'a b' in files; rename it"),
+    (["\ud800", "a"], "Unicode text without NUL"),
+    (["a\nb", "a"], "written as 'a b' in files; rename it"),
     ([" a", "b"], "written as 'a' in files"), (["1.0", "2.0"], "written as '1' in files"),
     ("ab", "y='ab': must be an iterable of labels"), (5, "y=5: must be an iterable"),
     (None, "y=None: must be an iterable"), ([["a"], 3], "lists of labels and 3; give only lists"),
