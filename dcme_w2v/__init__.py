@@ -1,7 +1,5 @@
 """Word vectors, document vectors, and text classification with many classes."""
 
-from __future__ import annotations
-
 import importlib
 
 TYPE_CHECKING = __name__ == ""  # replaces typing.TYPE_CHECKING, since importing typing is slow
@@ -100,7 +98,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _MODULES:
         hints = importlib.import_module("dcme_w2v.hints")
         raise AttributeError(hints.no_attribute(f"module {__name__!r}", name, __all__))

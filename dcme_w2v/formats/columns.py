@@ -379,10 +379,12 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
 
 def _listed_labels(name: str, text: str) -> list[Any]:
     """Parse a list that is stored as text, such as "['a', 'b']" in CSV."""
-    if not _LIST_OF_ITEMS.fullmatch(text):
-        raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
-    found: list[Any] = ast.literal_eval(text)
-    return found
+    try:
+        if _LIST_OF_ITEMS.fullmatch(text):
+            return list(ast.literal_eval(text))
+    except (ValueError, SyntaxError):  # such as a line break or \N{} in quotes, or 07
+        pass
+    raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -502,16 +504,20 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
-    if kind == "an Arrow stream":
-        source = pa.ipc.open_stream(reader or path)
-    elif path == STANDARD or is_address(path) or not Path(path).is_file():
+    is_file = path != STANDARD and not is_address(path) and Path(path).is_file()
+    if kind != "an Arrow stream" and not is_file:
         raise CorpusError(f"{path}: {kind} can be read only from regular files; save it to a file")
-    elif kind == "Parquet":
-        source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
-        return source, source.schema_arrow
-    else:
-        source = pa.ipc.open_file(pa.OSFile(path))
-    return source, source.schema
+    try:
+        if kind == "Parquet":
+            source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
+            return source, source.schema_arrow
+        if kind == "an Arrow stream":
+            source = pa.ipc.open_stream(reader or path)
+        else:
+            source = pa.ipc.open_file(pa.OSFile(path))
+        return source, source.schema
+    except NotImplementedError as error:  # a damaged file may have a type that does not exist
+        raise ValueError(str(error)) from None
 
 
 def _arrow_records(

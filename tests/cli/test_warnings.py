@@ -167,8 +167,11 @@ for line, code in json.load(sys.stdin):
 def write_layouts():
     """Write the files of `LAYOUTS`."""
     texts = ["tea leaf", "boat sea", "tea cup", "boat sail"] * 6
-    rows = [{"text": text, "label": text.split()[0], "w": 1 + i % 3, "a": i % 2,
-             "b": 1 - i % 2, "many": [text.split()[0]] if i % 3 else []} for i, text in enumerate(texts)]  # fmt: skip
+    rows = [
+        {"text": text, "label": text.split()[0], "w": 1 + i % 3, "a": i % 2, "b": 1 - i % 2,
+         "many": [text.split()[0]] if i % 3 else []}
+        for i, text in enumerate(texts)
+    ]  # fmt: skip
     for kind in ("csv", "jsonl", "parquet", "feather", "arrows"):
         write_table(f"t.{kind}", rows)
     for i, row in enumerate(rows):

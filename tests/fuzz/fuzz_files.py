@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import gzip
 import io
+import json
 import mmap
 import os
 import random
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+import xml.etree.ElementTree
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,6 +42,7 @@ from dcme_w2v.words.check import check
 SECONDS = 60  # for an input
 MOST_MEMORY = 500 << 20
 QUICK = "--epochs 1 --threads 1 --quiet --output o"
+SAVED = ("data-00000-of-00001.arrow", "dataset_info.json", "state.json")
 TABLES = ("parquet", "feather", "arrows") if find_spec("pyarrow") else ()
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 
@@ -63,6 +66,19 @@ def read_text(path):
         encode([path], options, _block_bytes=64).close()
 
 
+def read_plot(path):
+    """Draw words, and verify that the picture is well-formed, whatever their characters are."""
+    command(f"plot {path} --output o.svg --method pca --limit 5")
+    xml.etree.ElementTree.parse("o.svg")
+
+
+def read_address(path):
+    """Count the words of a file that is given by its address, with a column of texts."""
+    command(f"vocab file://{Path(path).resolve()} --text-column text --min-count 1 --output o")
+
+
+COLUMNS = f"--text-column text --label-column label {QUICK}"
+
 # A file of `write_files` or `write_more`, and what reads it: a function, or a command line.
 READERS = {
     **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_vectors),
@@ -85,7 +101,23 @@ READERS = {
     "w.svm": "classify test kr w.svm",
     **{f"x.{one}": f"vocab x.{one} --text-column x --min-count 1 --output o" for one in TABLES},
     "l.txt": "classify test kr w.npz --labels l.txt",
+    # layouts and types of labels
+    "x.mtx": "classify test kr x.mtx --labels l.txt",
+    "types.jsonl": f"classify train types.jsonl {COLUMNS}",
+    "types.csv": f"classify train types.csv {COLUMNS} --sample-weight-column w",
+    "flags.csv": f"classify train flags.csv --text-column text --label-column a,b {QUICK}",
+    "last.txt": f"classify train last.txt {QUICK}",
+    "u.conllu": f"classify train u.conllu --by token {QUICK}",
+    "folder/a/1": f"classify train folder {QUICK}",
+    "hive/label=a/1.jsonl": f"classify train hive {COLUMNS}",
+    "address.jsonl": read_address,
+    "scripts.txt": f"vocab scripts.txt --tokenize words --min-count 1 {QUICK[-10:]}",
+    "marks.txt": read_plot,
+    **({f"saved/{one}": f"classify train saved {COLUMNS}" for one in SAVED} if TABLES else {}),
 }  # fmt: skip
+SLOW = {
+    "marks.txt": 100
+}  # a file whose reader takes so many times as long gets as many fewer inputs
 
 
 def write_more(folder):
@@ -97,6 +129,7 @@ def write_more(folder):
     (folder / "w.svm").write_text("x 0:1 2:0.5\ny 1:1 2:.25\n" * 10)
     for kind in TABLES:
         write_table(folder / f"x.{kind}", [{"x": "green tea"}, {"x": None}, {"x": "car"}] * 9)
+    write_layouts(folder)
     rows = sparse.load_npz("w.npz")
     for kind in ("csr", "csc", "coo"):
         sparse.save_npz(f"{kind}.npz", rows.asformat(kind))
@@ -105,6 +138,53 @@ def write_more(folder):
         f"train c.txt --output o --output-tables order --preset likelihood --negative 2 {SMALL}",
     ):
         command(line)
+
+
+def write_layouts(folder):
+    """Write labeled documents of other layouts."""
+    labels = (1, 2.0, "b", "c|d", True, [], None, ["1", "x"])
+    rows = [{"text": f"green tea {i}", "label": one} for i, one in enumerate(labels * 3)]
+    write_table(folder / "types.jsonl", rows)
+    write_table(folder / "address.jsonl", rows)
+    written = ("a", "1", "2.0", "['a', 'b']", "c|d", "")
+    rows = [{"text": f"tea {i}", "label": one, "w": i % 3} for i, one in enumerate(written * 3)]
+    write_table(folder / "types.csv", rows)
+    rows = [{"text": f"tea {i % 3}", "a": i % 2, "b": int(i % 3 == 0)} for i in range(18)]
+    write_table(folder / "flags.csv", rows)
+    entries = "1 1 1\n2 2 .5\n20 3 -1e3\n"
+    (folder / "x.mtx").write_text(
+        f"%%MatrixMarket matrix coordinate real general\n20 3 3\n{entries}"
+    )
+    (folder / "last.txt").write_text("green tea __label__a\nred __label__b car __label__a\n" * 9)
+    token = "{}\tTea\ttea\t{}" + "\t_" * 6 + "\n"
+    words = (
+        token.format(1, "NOUN")
+        + token.format("1.1", "X")
+        + token.format(2, "VERB")
+        + token.format("2-3", "VERB")
+    )
+    (folder / "u.conllu").write_text(f"# sent_id = 1\n# text = Tea\n{words}\n" * 5)
+    for name in ("folder/a/1", "folder/a/2", "folder/b/1", "folder/b/2"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"green {name[7]}\ntea\n")
+    for label in "ab":
+        (folder / f"hive/label={label}").mkdir(parents=True)
+        write_table(folder / f"hive/label={label}/1.jsonl", [{"text": f"tea {label}"}] * 9)
+    scripts = "हिन्दी ไทย שָׁלוֹם İzmir cafe\u0301 می\u200cخواهم 東京\n"  # noqa: RUF001
+    (folder / "scripts.txt").write_text(scripts * 9, "utf-8")
+    words = ("te\x01a", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "$a_b^{")
+    lines = (f"{word} {i % 3} {i}\n" for i, word in enumerate(words))
+    (folder / "marks.txt").write_text("".join(lines), "utf-8")
+    if TABLES:
+        (folder / "saved").mkdir()
+        rows = [{"text": f"tea {i % 5}", "label": i % 2} for i in range(20)]
+        write_table(folder / "saved" / SAVED[0], rows, "arrows")
+        names = {"names": ["a", "b"], "_type": "ClassLabel"}
+        features = {"text": {"dtype": "string", "_type": "Value"}, "label": names}
+        (folder / "saved" / SAVED[1]).write_text(json.dumps({"features": features}))
+        files = [{"filename": SAVED[0]}]
+        state = {"_data_files": files, "_fingerprint": "f", "_split": None}
+        (folder / "saved" / SAVED[2]).write_text(json.dumps(state))
 
 
 def command(line):
@@ -188,7 +268,10 @@ def main(arguments=None):
         with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
             write_files(Path(folder))
             write_more(Path(folder))
-        ended = [fuzz_aside(name, numbers, wanted.seed, here) for name in wanted.files]
+        ended = [
+            fuzz_aside(name, numbers[:: SLOW.get(name, 1)], wanted.seed, here)
+            for name in wanted.files
+        ]
         os.chdir(here)
     print(f"{len(ended) * wanted.inputs} inputs, {ended.count(False)} readers failed", flush=True)
     return 0 if all(ended) else 1

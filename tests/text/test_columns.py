@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -579,11 +580,25 @@ def test_lists_that_are_written_as_text(here, text, labels):
     assert labels_in(dw.Table("d.csv", "t", "y")) == [labels]
 
 
-@pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x"])
+@pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x",
+                                  "['a\nb']", r"['\N{x}']", "[07]"])  # fmt: skip
 def test_lists_that_cannot_be_read_are_refused(here, text):
     write("d.csv", [{"t": "a b", "y": text}])
     with pytest.raises(CorpusError, match=r"row 1: y is .*a list stored as text; join its"):
         labels_in(dw.Table("d.csv", "t", "y"))
+
+
+@pytest.mark.parametrize("kind, opens", [
+    ("arrows", "ipc.open_stream"), ("feather", "ipc.open_file"), ("parquet", "parquet.ParquetFile"),
+])  # fmt: skip
+def test_a_type_that_arrow_does_not_have_is_a_damaged_file(here, monkeypatch, kind, opens):
+    """Such as integers of three bits, in a file with changed bytes."""
+    pa = pytest.importorskip("pyarrow")
+    write(f"d.{kind}", [{"t": "a"}])
+    failed = Mock(side_effect=pa.ArrowNotImplementedError("Integers with less than 8 bits"))
+    monkeypatch.setattr(f"pyarrow.{opens}", failed)
+    with pytest.raises(CorpusError, match=rf"d\.{kind}: .*Integers with less.*; repair the file"):
+        dw.vocab(dw.Table(f"d.{kind}", "t"), min_count=1)
 
 
 @pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
