@@ -497,6 +497,11 @@ class Doubts:
         Signs of mistakes are a header in the first line, almost as many classes as documents,
         labels that are longer than the texts, and markup.
         """
+        for name in () if is_by_token else sorted(_NULLS & self._classes.keys()):
+            warn(
+                f"{self._path}: {self._classes[name]:,} documents have the label {name!r}, which "
+                "becomes a class; if it means no label, leave it empty"
+            )
         if is_by_token or self._documents < MIN_DOUBTED:
             return
         first = next(iter(self._first), "")
@@ -540,6 +545,9 @@ _TAG = re.compile(
 _HEADERS = frozenset(
     ("label", "labels", "class", "category", "categories", "target", "y", "tag", "tags", "topic")
 )
+
+
+_NULLS = frozenset(("nan", "NaN", "NA", "N/A", "<NA>", "None", "null", "NULL"))
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:

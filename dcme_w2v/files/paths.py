@@ -28,11 +28,11 @@ PARTIAL = ".partial"  # suffix of the results of an interrupted training
 
 def local(path: str) -> str:
     """Return the path that a ``file://`` address names; return any other path unchanged."""
-    if not path.startswith(_FILE):
+    if path[: len(_FILE)].lower() != _FILE:
         return path
     from urllib.request import url2pathname  # imported here, because this import is slow
 
-    host, slash, rest = path.removeprefix(_FILE).partition("/")
+    host, slash, rest = path[len(_FILE) :].partition("/")
     if host not in ("", "localhost") or not rest:
         raise UsageError(f"{path}: names another machine; give file:///PATH, or only the path")
     return url2pathname(slash + rest)

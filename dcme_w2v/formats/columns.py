@@ -49,9 +49,10 @@ DATASET_INFO = "dataset_info.json"  # written by the datasets library beside the
 _HEAD = 4096  # the format is detected from this many leading bytes
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
-_LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
+_LIST = re.compile(r"\s*(?:[\[({]\s*['\"]|\[[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
-_LIST_OF_ITEMS = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*\]\s*")
+_ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
+_LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
 # Values of a 0/1 column, which says whether one label applies.
 _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
@@ -381,7 +382,9 @@ def _listed_labels(name: str, text: str) -> list[Any]:
     """Parse a list that is stored as text, such as "['a', 'b']" in CSV."""
     try:
         if _LIST_OF_ITEMS.fullmatch(text):
-            return list(ast.literal_eval(text))
+            found = ast.literal_eval(text.strip())
+            found = sorted(found, key=str) if isinstance(found, set) else found
+            return [found] if isinstance(found, str) else list(found)
     except (ValueError, SyntaxError):  # such as a line break or \N{} in quotes, or 07
         pass
     raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")

@@ -310,12 +310,13 @@ def read_sentences(
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
     """Yield each line's number and its columns (token, ..., tag).
 
-    Comments before lines with tabs are skipped, as in CoNLL-U. Of its ten columns only the form and
-    the universal part of speech are used; ranges and empty nodes are skipped.
+    Comments before the lines are skipped, as in CoNLL-U: lines that begin with #, and of which one
+    has another number of columns. Of the ten columns of CoNLL-U only the form and the universal
+    part of speech are used; ranges and empty nodes are skipped.
     """
-    tabs = [b"\t" in line for _, line in block]
-    first = tabs.index(True) if True in tabs else 0
-    if not all(tabs[first:]) or not all(line.startswith(b"#") for _, line in block[:first]):
+    sizes = [line.count(b"\t") or -len(line.split()) for _, line in block]
+    first = next((i for i, (_, line) in enumerate(block) if not line.startswith(b"#")), 0)
+    if all(size == sizes[first] for size in sizes[:first]):
         first = 0
     # Only ASCII spaces separate columns: a no-break space is part of a token.
     found = [

@@ -184,6 +184,8 @@ CONLLU = """# sent_id = 1
     ("# id 1\na\tX\n#\tY\n", ["a", "#"], ["X", "Y"]),
     ("# X\na Y\n", ["#", "a"], ["X", "Y"]),
     ("#\tX\na\tY\n", ["#", "a"], ["X", "Y"]),
+    ("# newdoc\n# text = a b\n# id = 1\na NN X\n# NN Y\n", ["a", "#"], ["X", "Y"]),
+    ("# id = 1\na X\n", ["a"], ["X"]), ("# a\n# b\n", ["#", "#"], ["a", "b"]),
 ])  # fmt: skip
 def test_conllu_and_comments(here, text, tokens, tags):
     (here / "d").write_text(text + "\n")

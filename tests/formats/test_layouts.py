@@ -121,6 +121,14 @@ def test_kept_columns_keep_their_types(cli, kind):
     assert found.type == pa.uint64() and found[-1].as_py() == 2**64 - 1
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "txt"])
+@pytest.mark.parametrize("name, is_null", [("nan", True), ("NA", True), ("N", False)])
+def test_a_class_that_may_mean_no_label_is_warned_of(cli, kind, name, is_null):
+    cli(TRAIN.format(written(kind, [name, "b", "c"] * 4)).replace("--quiet", ""))
+    said = f"4 documents have the label {name!r}, which becomes a class"
+    assert (said in cli.err) == is_null
+
+
 # ---- layouts ----
 
 
@@ -284,6 +292,7 @@ def test_addresses_of_files_are_paths(cli, here):
         "tea"
     ]
     assert "is the same file as" in cli.error(f"vocab {address} --output", "a b.tsv")
+    cli(f"vocab {address.replace('file:', 'FILE:')} -o - --min-count 1")
     assert "names another machine" in cli.error("vocab file://host/x -o -")
     assert "there is no such file" in cli.error(f"vocab file://{here}/none -o -")
 

@@ -574,14 +574,18 @@ def labels_in(source):
     ("['a', 'b c']", ("a", "b c")), ('["a","b|c"]', ("a", "b|c")), ("[1, 2.0]", ("1", "2")),
     ("01", ("01",)), ("1.10", ("1.10",)), ("-0.0", ("0",)), ("[b]", ("[b]",)), ("[x", ("[x",)),
     ("1.0|a", ("1", "a")), ("v1.0", ("v1.0",)), ('["it\'s"]', ("it's",)), ("['a',]", ("a",)),
+    ("('a', 'b')", ("a", "b")), ("{'e', 'b', 'd', 'a', 'c'}", tuple("abcde")),
+    ("('a')", ("a",)), ("(a)", ("(a)",)),
 ])  # fmt: skip
 def test_lists_that_are_written_as_text(here, text, labels):
     write("d.csv", [{"t": "a b", "y": text}])
     assert labels_in(dw.Table("d.csv", "t", "y")) == [labels]
 
 
-@pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x",
-                                  "['a\nb']", r"['\N{x}']", "[07]"])  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x",
+    "['a\nb']", r"['\N{x}']", "[07]", "{'a': 1}", "('a', nan)",
+])  # fmt: skip
 def test_lists_that_cannot_be_read_are_refused(here, text):
     write("d.csv", [{"t": "a b", "y": text}])
     with pytest.raises(CorpusError, match=r"row 1: y is .*a list stored as text; join its"):
