@@ -194,7 +194,7 @@ def write_layouts():
     Path("list.csv").write_text(f"text,label\n{listed}")
     Path("r.txt").write_text('"tea" 1 2\n"boat" 3 4\n')
     Path("numbers.txt").write_text("0.5 1 2\n0.25 3 4\n")
-    odd = ("te\x01a", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "च")
+    odd = ("tea\x01cup", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "च")
     numbers = (f"{word} {i % 3} {i} {i * i % 7}\n" for i, word in enumerate(odd))
     Path("odd.txt").write_text("".join(numbers), encoding="utf-8")
 

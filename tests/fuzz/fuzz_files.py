@@ -172,7 +172,7 @@ def write_layouts(folder):
         write_table(folder / f"hive/label={label}/1.jsonl", [{"text": f"tea {label}"}] * 9)
     scripts = "हिन्दी ไทย שָׁלוֹם İzmir cafe\u0301 می\u200cخواهم 東京\n"  # noqa: RUF001
     (folder / "scripts.txt").write_text(scripts * 9, "utf-8")
-    words = ("te\x01a", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "$a_b^{")
+    words = ("tea\x01cup", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "$a_b^{")
     lines = (f"{word} {i % 3} {i}\n" for i, word in enumerate(words))
     (folder / "marks.txt").write_text("".join(lines), "utf-8")
     if TABLES:
