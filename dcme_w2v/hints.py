@@ -43,7 +43,7 @@ n-components n-clusters: --latent|--clusters
 tol: --tolerance
 fit-intercept: --bias
 restrict-vocab clip-end: --limit
-n topn top-n top-k words: -k
+n topn top-n topk top-k words: -k
 write-header: --header
 input corpus-file corpus-iterable: CORPUS, the first argument
 cbow-mean: omit it: CBOW always takes the mean
@@ -55,12 +55,14 @@ lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 
 # Commands of other programs, and what replaces them; the first one that exists is suggested.
 _COMMANDS = """
-nn most-similar distance get-nearest-neighbors similar: neighbors
+nn nearest most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
 analogy analogies compute-accuracy evaluate-word-analogies accuracy: eval analogies
-evaluate-word-pairs similarity sts: eval similarity
+evaluate-word-pairs similarity: eval similarity
+sts: eval sts
 word2phrase phraser: phrases
-skipgram cbow glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab: train
+skipgram: train --model skipgram
+cbow glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab: train
 train learn: fit
 fit supervised train-supervised: classify train|train
 predict predict-prob get-labels: classify predict|predict
@@ -87,8 +89,9 @@ similarity: v.similarity(word, other)
 compute-accuracy evaluate-word-analogies accuracy: dw.eval_analogies(v, file)
 evaluate-word-pairs: dw.eval_similarity(v, file)
 phraser word2phrase: dw.phrases
-glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab skipgram cbow fit \
+glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab cbow fit \
 train: dw.train(corpus)
+skipgram: dw.train(corpus, model="skipgram")
 supervised train-supervised predict predict-prob get-labels test classify classifier \
 tfidf-vectorizer linear-svc logistic-regression: dw.TextClassifier
 quantize shrink: dw.TextClassifier, whose files are small

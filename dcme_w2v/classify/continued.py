@@ -50,6 +50,8 @@ class GrownFeatures(TextFeatures):
     options : FeatureOptions
     documents : int
         Number of documents that `before` has counted.
+    kept : float
+        Factor of the document counts of `before`, which is less than 1 if they fade.
 
     Attributes
     ----------
@@ -61,9 +63,11 @@ class GrownFeatures(TextFeatures):
         The share of each feature's documents that are new.
     """
 
-    def __init__(self, before: TextFeatures, options: FeatureOptions, documents: int) -> None:
+    def __init__(
+        self, before: TextFeatures, options: FeatureOptions, documents: int, kept: float
+    ) -> None:
         super().__init__(options)
-        self._before, self._documents = before, documents
+        self._before, self._documents, self._kept = before, documents, kept
 
     def fit_transform(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
@@ -106,13 +110,13 @@ class GrownFeatures(TextFeatures):
             found[:known] = np.rint(count / np.exp(self._before.idf.astype(np.float64) - 1) - 1)
         else:
             found[:known] = np.rint(new[:known] * self._documents / max(1, documents))
-        return np.maximum(found, np.arange(len(found)) < known)
+        return self._kept * np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
         """Weight rows of counts by the idf of earlier and new documents together."""
         self.idf = np.ones(len(total), dtype=np.float32)
         if self.options.weighting == "tfidf":
-            documents = counts.shape[0] + self._documents
+            documents = counts.shape[0] + self._kept * self._documents
             self.idf = (np.log((1 + documents) / (1 + total)) + 1).astype(np.float32)
         before = np.append(self._before.idf, 1.0)  # index -1 of new features selects the last item
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
@@ -138,6 +142,8 @@ class Continued:
     ----------
     init : path or Predictor
         The model or its file.
+    fade : float
+        The share of its weights and document counts that is forgotten.
 
     Raises
     ------
@@ -145,7 +151,7 @@ class Continued:
         The model does not consist of linear weights that `classify train` has learned.
     """
 
-    def __init__(self, init: PathLike | Predictor) -> None:
+    def __init__(self, init: PathLike | Predictor, fade: float = 0.0) -> None:
         self.name = "the model" if isinstance(init, Predictor) else f"--init={os.fspath(init)}"
         model = init if isinstance(init, Predictor) else load_classifier(init)
         reason = _why_not(model)
@@ -155,6 +161,7 @@ class Continued:
         self.model = model
         self._weights: Any = model.weights
         self._options = _for_sgd(model.options)
+        self._kept = 1 - fade
         self._documents = int(model.record["documents"])
 
     def settings(
@@ -179,7 +186,7 @@ class Continued:
             raise UsageError(
                 f"{self.name}: this model classifies {takes}; give documents as {takes}"
             )
-        return None if own is None else GrownFeatures(own, options, self._documents)
+        return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
         """Update the options `own` by given ones that differ from those of `trained`."""
@@ -192,7 +199,8 @@ class Continued:
                 known = value
             elif value != one.default and value != known and one.name not in MAY_DIFFER:
                 flag = f"{flag_of(one.name)}={value}"
-                raise UsageError(f"{flag}: {self.name} was trained with {known}; omit it")
+                how = "without it" if known is None else f"with {known}"
+                raise UsageError(f"{flag}: {self.name} was trained {how}; omit it")
             found[one.name] = known if value == one.default else value
         return replace(given, **found)
 
@@ -202,24 +210,26 @@ class Continued:
         classes, text = corpus.classes, corpus.text
         place = np.array([classes.index(name) for name in model.classes])
         columns = corpus.matrix.shape[1]
-        share = np.full(columns, len(corpus.labels) / (len(corpus.labels) + self._documents))
+        new = len(corpus.labels) / (len(corpus.labels) + self._kept * self._documents)
+        share = np.full(columns, new)
         if isinstance(text, GrownFeatures):
             origin, share, factor = text.origin, text.share, text.factor
         else:
             origin, factor = np.full(columns, -1), np.ones(columns)
             origin[self._own] = np.arange(len(self._own))
             share[origin < 0] = 1
-        old = self._weights.get()
+        old = np.float32(self._kept) * self._weights.get()
         table = np.zeros((columns + 1, len(classes)), dtype=np.float32)
         known = np.flatnonzero(origin >= 0)
         table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
-        constant = old[-1] * self._weights.bias + self._weights.offset
-        table[-1, place] = constant / bias if bias else 0
+        constant = old[-1] * self._weights.bias + self._kept * self._weights.offset
+        if bias:
+            table[-1] = constant.min() / bias  # no earlier document has a new label
+            table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        # The weights of features without new documents do not move.
-        scale = np.where(share > 0, share, 1)
-        return Start(weights, scale.astype(np.float32))
+        scale = np.where(share > 0, share, 1)  # features without new documents do not move
+        return Start(weights, scale.astype(np.float32), new)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
         """Add the model's classes and columns to the new documents."""
@@ -248,7 +258,7 @@ class Continued:
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report the model's accuracy on new documents, and recalibrate it if there are many.
+        """Report the accuracy on the new documents, and recalibrate a model of few documents.
 
         The model was not trained on them, so that they serve as held-out documents.
         """
@@ -263,16 +273,20 @@ class Continued:
             right = accuracy(scores[has], [own for own in labels if own]).mean()
             reporter.message(f"accuracy on the new documents before training: {right:.4f}")
         fitted.calibration, fitted.threshold = self.model.calibration, self.model.threshold
-        if len(labels) >= CERTAIN and fitted.options.loss == "hinge":
+        if self._documents < CERTAIN <= len(labels) and fitted.options.loss == "hinge":
             own = OutOfFold(scores, labels, held.weights)
             set_probabilities(fitted, own, corpus.multilabel, bool(corpus.none))
 
     def added(self, record: dict[str, Any]) -> dict[str, Any]:
         """Add the counts of earlier documents to a model's record."""
         before, labels = self.model.record, dict(record["labels"])
+
+        def kept(count: int | None) -> int:
+            return round(self._kept * (count or 0))
+
         for name, count in before.get("labels", {}).items():
-            labels[name] = labels.get(name, 0) + count
-        counts = {key: record[key] + (before.get(key) or 0) for key in ("documents", NONE)}
+            labels[name] = labels.get(name, 0) + kept(count)
+        counts = {key: record[key] + kept(before.get(key)) for key in ("documents", NONE)}
         return {**record, **counts, "labels": dict(sorted(labels.items()))}
 
 

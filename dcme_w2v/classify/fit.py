@@ -187,8 +187,8 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
     except KeyboardInterrupt as error:
         error.partial = task.fitted()  # type: ignore[attr-defined]
         raise
-    _check_loss(task)
     fitted = task.fitted()
+    _check_loss(task, fitted.scorer)
     fitted.choice, fitted.seconds = choice, task.seconds or time.monotonic() - start
     if choice is not None:
         _check_against(choice, fitted.scorer, data, options.threads or 1)
@@ -304,15 +304,15 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
     return best
 
 
-def _check_loss(task: Task) -> None:
+def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
     if math.isinf(untrained):  # drawn samples spread scores 3 times too far at default rates
         untrained, above = math.log(task.classes), DIVERGED
-    if options.learner != "sgd" or not isinstance(task.scorer, Weights):
+    if options.learner != "sgd" or not isinstance(scorer, Weights):
         return
-    some = scores_of(task.scorer, task.data, options.threads or 1)
+    some = scores_of(scorer, task.data, options.threads or 1)
     losses = losses_of(some.scores, some.labels, options)
     found = float(np.average(losses, weights=some.weights))
     if found > above * untrained:
@@ -402,7 +402,7 @@ class Task:
                 start.rows(data.matrix),
                 *data.instances(),
                 classes,
-                _second_half(options),
+                _second_half(options, start.share),
             )
             self.holdout = holdout and replace(holdout, matrix=start.rows(holdout.matrix))
         self.sample_weight = data.instance_weights()
@@ -521,10 +521,11 @@ class Task:
         return self.job.partial(self.fitted())
 
 
-def _second_half(options: ClassifyOptions) -> ClassifyOptions:
+def _second_half(options: ClassifyOptions, share: float) -> ClassifyOptions:
     """Return options for the second half of a schedule, without an L2 penalty."""
     lr, epochs = options.lr or 0.0, options.epochs or 1
-    return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0)
+    bias = float(share * (options.bias or 0))
+    return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0, bias=bias)
 
 
 class SgdRun(TrainingRun):

@@ -172,7 +172,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "objective": "dcme",
         "dcme_update": "paper",
         "epochs": 20,
-        "lr": 2.0,
+        "lr": 1.0,
     }
 }
 
@@ -332,6 +332,23 @@ class TuneOptions(Checked):
         minimum=0.0,
         maximum=1e9,
         bare=f"{SECONDS:g}",
+    )
+
+
+@dataclass(frozen=True)
+class ContinueOptions(Checked):
+    """How much of an earlier model a continued training keeps."""
+
+    group = "Model"
+
+    fade: float = option(
+        0.0,
+        "share of the --init model's weights and document counts that is forgotten",
+        minimum=0.0,
+        maximum=1.0,
+        needs=("init",),
+        strict=True,
+        advanced=True,
     )
 
 

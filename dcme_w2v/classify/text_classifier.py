@@ -32,7 +32,7 @@ from .calibration import NEVER
 from .indicator import Indicator, indicator_of, label_sets
 from .labeled import kind_of_labels, name_of_label
 from .model import Classifier, Predictor
-from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
+from .options import SECONDS, ClassifyOptions, ContinueOptions, FeatureOptions, TuneOptions
 from .trainer import Weights
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Options(FeatureOptions, ClassifyOptions):
 
 @parameters(
     _Options,
-    last={"class_weight": None, "tune": None, "init": None},
+    last={"class_weight": None, "tune": None, "init": None, "fade": 0.0},
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProtocolEstimator):
@@ -63,10 +63,14 @@ class TextClassifier(ProtocolEstimator):
         (``objective="tree"``).
     tune : float, bool or None, default None
         Time limit in seconds of a search for the best values of settings that are None; True means
-        60. False skips all comparisons and the calibration of probabilities, which is fastest.
+        60. False skips all comparisons, the calibration of probabilities and the compression of the
+        weights, which is fastest.
     init : path, TextClassifier or None, default None
         A trained classifier whose training `fit` continues; the new texts may have new labels and
         words.
+    fade : float, default 0.0
+        The share, 0 to 1, of the earlier weights and document counts that `partial_fit` and `init`
+        forget. Labels and words that no longer occur fade away.
     {verbose}
 
     Attributes
@@ -173,7 +177,8 @@ class TextClassifier(ProtocolEstimator):
             weight = {name_of_label(label, named): factor for label, factor in weight.items()}
         job = TrainJob(
             docs, output="", tune=TuneOptions(seconds), class_weight=weight, init=init,
-            sample_weight=None if sample_weight is None else weights[kept], label_kind=kind,
+            fade=ContinueOptions(self.fade).fade, label_kind=kind,
+            sample_weight=None if sample_weight is None else weights[kept],
         )  # fmt: skip
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
         model = train(job, *parts, progress=self._progress)

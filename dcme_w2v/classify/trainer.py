@@ -262,10 +262,12 @@ class Start:
     weights : Weights
     scale : ndarray of float32, shape (features,)
         Positive factors of the columns; learning rates are multiplied by their squares.
+    share : float
+        The factor of the bias feature.
     """
 
-    def __init__(self, weights: Weights, scale: F32) -> None:
-        self.weights, self._scale = weights, scale
+    def __init__(self, weights: Weights, scale: F32, share: float) -> None:
+        self.weights, self._scale, self.share = weights, scale, np.float32(share)
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
         """Scale the columns of documents."""
@@ -273,16 +275,19 @@ class Start:
 
     def begun(self, classes: int) -> Weights:
         """Return the initial weights for scaled documents; weights of added classes are zero."""
-        return self._times(resized(self.weights, classes), np.float32(1) / self._scale)
+        return self._times(
+            resized(self.weights, classes), np.float32(1) / self._scale, 1 / self.share
+        )
 
     def finished(self, weights: Weights) -> Weights:
         """Convert weights for scaled documents to weights for the original documents."""
-        return self._times(weights, self._scale)
+        return self._times(weights, self._scale, self.share)
 
     @staticmethod
-    def _times(weights: Weights, scale: F32) -> Weights:
-        found = Weights(weights.features, weights.classes, weights.bias, weights.order)
-        np.multiply(weights.table, np.append(scale, np.float32(1))[:, None], out=found.table)
+    def _times(weights: Weights, scale: F32, share: np.float32) -> Weights:
+        bias = float(weights.bias / share)
+        found = Weights(weights.features, weights.classes, bias, weights.order)
+        np.multiply(weights.table, np.append(scale, share)[:, None], out=found.table)
         found.offset[:] = weights.offset
         return found
 

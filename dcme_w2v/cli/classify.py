@@ -6,6 +6,7 @@ import click
 
 from dcme_w2v.classify.options import (
     ClassifyOptions,
+    ContinueOptions,
     DistributeOptions,
     DocumentHoldoutOptions,
     FeatureOptions,
@@ -73,7 +74,7 @@ def classify() -> None:
 @arguments("<docs...")
 @output_option("MODEL", "write the model to this file")
 @options_of(ClassifyOptions, FeatureOptions, without=INNER)
-@options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
+@options_of(TuneOptions, ContinueOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
@@ -123,6 +124,7 @@ def train(
         log_json=log_json,
         holdout=collect(DocumentHoldoutOptions, values),
         tune=collect(TuneOptions, values),
+        fade=collect(ContinueOptions, values).fade,
         checkpoints=collect(CheckpointOptions, values),
         class_weight=class_weights_of(class_weight),
         **values,

@@ -99,6 +99,8 @@ PROCESS_BYTES = 24 << 20  # memory of Python, NumPy and this package
 WORD_BYTES = 28  # memory per word for its count, offset, keep probability and noise
 SAVED_BYTES = 22  # maximum length of a word's count in a text file
 TREE_BYTES_A_WORD = 120  # memory per word for building and storing a tree path of about 20 steps
+# With fewer tokens, correlations with WordSim-353 are below .4 (docs/decisions/word-defaults.md).
+FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -477,6 +479,11 @@ def _encoded(
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         line += f", {count:,} tokens that are not UTF-8 {name}" * (count > 0)
     reporter.message(line)
+    if initial is None and corpus.tokens < min(FEW_TOKENS, FEW_A_WORD * words):
+        reporter.message(
+            f"note: fewer than {FEW_TOKENS:,} tokens rarely give good vectors; add text, or raise"
+            " --epochs"
+        )
     if job.unk is not None and job.unk in corpus.vocabulary:
         reporter.message(f"{corpus.unk_tokens:,} out-of-vocabulary tokens are trained as {job.unk}")
     elif job.unk is not None:

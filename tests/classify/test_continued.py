@@ -84,12 +84,40 @@ def test_the_same_documents_again_change_little(cli, days):
     assert np.abs(before - after).max() < 0.25
 
 
+def test_fading_halves_the_weights_and_the_counts(cli, days):
+    cli("classify train 1.tsv -o first --quiet --subwords none --lead-ngrams 1")
+    cli("classify train 2.tsv --init first --fade 0.5 -o second --quiet")
+    first, second = (load_classifier(name) for name in ("first", "second"))
+    assert second.record["documents"] == 600 and second.record["labels"]["tea"] == 234
+    old, new = (dict(zip(m.text.names, m.text.idf.tolist(), strict=True)) for m in (first, second))
+    count = sum("green" in text.split() for text in FIRST[1])
+    assert new["green"] == pytest.approx(np.log(601 / (1 + count / 2)) + 1, abs=0.02)
+    # no document of the second day has this word
+    spans = (np.ptp(m.weights.get()[[*m.text.names].index("green")]) for m in (first, second))
+    before, after = spans
+    assert after * new["green"] == pytest.approx(before * old["green"] / 2, rel=0.05)
+
+
+def test_a_label_that_vanishes_fades_only_if_wanted():
+    known = [text for label, text in zip(*OLD, strict=True) if label == "road"]
+    tea_only = documents(["tea", "sea"], 200, slice(12))
+    shares = {}
+    for fade in (0, 0.5):
+        model = dw.TextClassifier(fade=fade, threads=1).fit(FIRST[1], FIRST[0])
+        for _ in range(5):
+            model.partial_fit(tea_only[1], tea_only[0])
+        assert model.classes_.tolist() == ["road", "sea", "tea"]
+        shares[fade] = (model.predict(known) == "road").mean()
+    assert shares[0] > 0.9 and shares[0.5] < 0.5, shares
+
+
 @pytest.mark.parametrize(
     "first, more, message",
     [
         ("--solver lbfgs", "", "was trained with L-BFGS, which cannot continue"),
         ("--objective tree", "", "was trained with label trees, which cannot continue"),
         ("", "--ngrams 2", "--ngrams 2: --init first was trained with 1; omit it"),
+        ("", "--hashing 1024", "--hashing 1024: --init first was trained without it; omit it"),
         ("", "--loss softmax", "--loss softmax: --init first was trained with hinge; omit it"),
         ("", "--checkpoint c", "--checkpoint: is not supported with --init"),
         ("", "--resume c", "--resume: "),
@@ -120,3 +148,11 @@ def test_several_labels(cli, days):
     model = dw.load("second")
     assert {*model.classes_} == {"all", "tea", "road", "sea"}
     assert isinstance(model.predict(TEST[1])[0], list)
+
+
+def test_single_documents_do_not_upset_a_model():
+    model = dw.TextClassifier(threads=1, tune=False).fit(10 * FIRST[1], 10 * FIRST[0])
+    model.partial_fit(FIRST[1][:1], ["road"])
+    model.partial_fit(["something else"], ["new"])
+    assert (model.predict(OLD[1]) == OLD[0]).mean() > 0.95
+    assert model.predict(["something else"]) == ["new"]

@@ -346,3 +346,14 @@ def test_without_a_search_nothing_is_compared(cli):
     cli("classify train d.tsv --tune 0 -o m")
     assert np.array_equal(dw.load("m").predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert "calibrating" not in cli.err and "without a comparison" in cli.err
+
+
+def test_without_a_search_the_weights_stay_whole():
+    texts = [" ".join(f"w{i}x{j}" for j in range(25)) for i in range(100)]
+    labels = [i % 40 for i in range(100)]
+    for tune, is_whole in {False: True, None: False}.items():
+        made = dw.TextClassifier(tune=tune, subwords="none", loss="softmax", epochs=1).fit(
+            texts, labels
+        )
+        assert made.model_.weights.features * 40 > 1 << 16 or not is_whole
+        assert ("pairs" not in made.model_.record) == is_whole

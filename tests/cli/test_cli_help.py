@@ -59,6 +59,8 @@ def test_plain_help_has_the_options_that_most_people_set(name, most, named, cli)
         ("vocab_count", "vocab"),
         ("embed", "encode"),
         ("similarity", "eval similarity"),
+        ("sts", "eval sts"),
+        ("skipgram", "train --model skipgram"),
         ("cluster", "latent fit"),
         ("help", "--help"),
         ("supervised", "classify train"),

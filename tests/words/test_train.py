@@ -292,3 +292,12 @@ def test_wide_windows_of_many_samples_do_not_diverge():
     assert np.abs(v.vectors).max() < 10
     with pytest.raises(FloatingPointError):
         dw.train(words.tolist(), min_count=1, threads=1, lr=0.125, **given)
+
+
+@pytest.mark.parametrize("text, count", [("a b c d e f\n" * 50, 1), ("a b c\n" * 200, 0)])
+def test_a_small_text_is_noted_once(cli, text, count):
+    Path("c.txt").write_text(text)
+    cli("train c.txt --output v.bin --min-count 1 --epochs 2 --output-tables t")
+    assert cli.err.count("note: fewer than 1,000,000 tokens rarely give good vectors") == count
+    cli("train c.txt --output w.bin --init t --min-count 1 --epochs 1")
+    assert "note:" not in cli.err
