@@ -60,7 +60,7 @@ FAULTS = [
     Fault("levels: numbers on the other side of a border", "dcme_w2v/numeric/levels.py", "(grid[1:] + grid[:-1]) / 2, numbers", "grid[1:], numbers", "numeric"),
     Fault("levels: the squares are not weighted", "dcme_w2v/numeric/levels.py", "weights * shifted**2]", "shifted**2]", "numeric"),
     # ---- files and checkpoints
-    Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "                os.fsync(number)\n", "", "hostile_files"),
+    Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "                    os.fsync(number)\n", "", "hostile_files"),
     Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "                os.unlink(name, dir_fd=folder)\n", "                pass\n", "hostile_files"),
     Fault("temporary files of running processes are removed", "dcme_w2v/files/atomic.py", "not platform.is_running(int(found[1]))", "True", "hostile_files"),
     Fault("permissions are not kept", "dcme_w2v/files/atomic.py", "                        platform.set_access(number, old)\n", "                        pass\n", "hostile_files"),
