@@ -97,6 +97,8 @@ def test_rotated_rows_have_the_same_inner_products():
     products = (rows @ rows.T).toarray()
     assert (short @ short.T).toarray() == pytest.approx(products, abs=2e-4)
     assert rotated(rows_of(120, 20)).shape == (120, 20)  # nothing would be gained
+    huge = csr_matrix(np.full((1, 300), 3e38, dtype=np.float32))
+    assert rotated(huge) is huge  # their products are infinite
 
 
 def test_ngrams_of_a_table_need_lengths():

@@ -196,7 +196,9 @@ def test_lists_of_one_label_stay_lists_after_a_load(tmp_path):
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "object"])
 def test_numbers_of_numpy_are_labels(kind):
-    assert TextClassifier().fit(["a", "b"], np.array([1, 2], kind)).classes_.tolist() == [1, 2]
+    labels = np.array([1, 2], kind)
+    for y in (labels, list(labels)):
+        assert TextClassifier().fit(["a", "b"], y).classes_.tolist() == [1, 2]
 
 
 def test_an_empty_list_is_none_of_the_labels_and_none_is_unlabeled(cli):
