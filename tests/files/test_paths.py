@@ -56,7 +56,9 @@ def test_an_output_of_a_command_that_is_an_input_is_an_error(row, work, capsys):
         source, name = next(iter(row.reads.items()))
         err = refused(work, capsys, row, **{output: f"sub/../{name}"})
         assert f"{row.flag(output)} sub/../{name}" in err and f"{row.flag(source)} {name}" in err
-        assert f"{row.flag(output)}: is empty" in refused(work, capsys, row, **{output: ""})
+        assert f"{row.flag(output)}: the path is empty" in refused(
+            work, capsys, row, **{output: ""}
+        )
         if output not in row.folders:
             refused(work, capsys, row, **{output: "."})
 
