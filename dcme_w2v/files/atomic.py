@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TextIO, cast
 
-from dcme_w2v import platform
+import dcme_w2v.platform as platform
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike
 
