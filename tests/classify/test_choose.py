@@ -423,3 +423,13 @@ def test_rows_of_known_words_have_unit_length(monkeypatch, given, is_unit):
     with pytest.raises(AttributeError):  # nothing was fitted
         TextClassifier(**given).fit(["green tea", "a red bus"] * 30, ["drink", "traffic"] * 30)
     assert found[0].is_unit == is_unit
+
+
+@pytest.mark.parametrize("weight, count", [(None, 3), (8.0, 3), (30.0, 5)])
+def test_low_strengths_are_tried_for_very_unequal_weights(weight, count):
+    rows = csr_matrix(np.eye(2, dtype=np.float32)[np.arange(1200) % 40 // 39])
+    data = Labeled(rows, [[i % 40 // 39] for i in range(1200)])
+    if weight is not None:
+        data = data.weighted(np.where(np.arange(1200) % 40 == 39, weight, 1.0))
+    found = of_defaults(Problem(data, 2, ClassifyOptions()), {})
+    assert len({one["l2"] for one in found}) == count
