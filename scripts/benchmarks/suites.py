@@ -858,6 +858,30 @@ def many_classes(s: Setup) -> Iterator[Line]:
         yield from ((setting, seed, *one) for one in _tested(s, model, files[1]))
 
 
+def many_articles(s: Setup) -> Iterator[Line]:
+    """Find the article of a paragraph: one of each article with four or more is held out."""
+    paragraphs: dict[str, list[str]] = {}
+    files = (Path(s.file(name)) for name in ("articles.txt", "corpus.txt"))
+    for title, text in zip(*(file.read_text("utf-8").splitlines() for file in files), strict=True):
+        paragraphs.setdefault(title, []).append(text)
+    random_, parts = random.Random(1), (list[str](), list[str]())  # training, held-out documents
+    for number, texts in enumerate(own for own in paragraphs.values() if len(own) >= 4):
+        held = random_.randrange(len(texts))
+        for i, text in enumerate(texts):
+            parts[i == held].append(f"a{number}\t{text}\n")
+    docs = [Path(s.out(f"{name}.tsv")) for name in ("train", "test")]
+    for path, lines in zip(docs, parts, strict=True):
+        random_.shuffle(lines)
+        path.write_text("".join(lines), "utf-8")
+    for seed, objective in product(s.seeds, ("gd", "dcme")):
+        line = f"classify train --epochs 2 --quiet --threads {s.threads} --objective {objective}"
+        done = s.run(f"{line} --seed {seed}", docs[0], "--output", s.out("m"))
+        setting = f"{number + 1:,} classes, {objective}"
+        yield setting, seed, f"CPU seconds, --threads {s.threads}", done.seconds, ""
+        yield setting, seed, "memory, GB", done.memory / 1e9, ""
+        yield from ((setting, seed, *one) for one in _tested(s, s.out("m"), docs[1]))
+
+
 def documents(s: Setup) -> Iterator[Line]:
     """Classify by SCDV, by the mean of the same word vectors, and by tf-idf."""
     for folder, seed in product(s.sets("documents"), s.seeds):
@@ -1062,7 +1086,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, many_texts, small_models, recipe, constants, few_labels, many_classes, documents,
+    speed, many_texts, small_models, recipe, constants, few_labels, many_classes,
+    many_articles, documents,
     cluster, scale, changes, search, continued, papers_dcme, papers_scdv, papers_distributed,
     papers_latent,
 )  # fmt: skip
