@@ -462,6 +462,7 @@ class _Trial:
     figures: F64
     scores: F64 | None = None
     known: Bools | None = None  # whether each document's label was in the training data
+    in_use: Callable[[], F64] | None = None  # scores without unknown features, for calibration
 
 
 class _Over(Exception):
@@ -616,11 +617,13 @@ class Search:
         scores, known = np.concatenate(pieces), np.unique(part.instances()[1])
         has = np.array([own[0] in known for own in out.labels]) if not problem.several else None
         figures = measure(scores, out.labels)
-        if problem.is_unit:  # only calibration depends on the scale of scores
-            rows, bias = problem.rows(setting), weights.intercepts
-            factors = factors_without_unknown(rows, held, learned)
-            scores = bias + factors[:, None] * (scores - bias)
-        return _Trial(figures, scores, has)
+        bias = weights.intercepts
+
+        def longer() -> F64:  # only calibration depends on the scale of scores
+            factors = factors_without_unknown(problem.rows(setting), held, learned)
+            return bias + factors[:, None] * (scores - bias)
+
+        return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
         """Train on some documents, with the L2 penalty scaled to their share of the weight."""
@@ -652,7 +655,7 @@ class Search:
             if trial.scores is None:
                 continue
             has = np.ones(len(held), dtype=bool) if trial.known is None else trial.known
-            scores.append(trial.scores[has])
+            scores.append((trial.in_use() if trial.in_use else trial.scores)[has])
             labels += [self.problem.data.labels[i] for i in held[has]]
             kept.append(held[has])
         found = np.concatenate(scores or [np.zeros((0, self.problem.classes))])
