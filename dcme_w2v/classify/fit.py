@@ -45,7 +45,6 @@ from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import TREES, ClassifyOptions
 from .solver import solve
 from .trainer import (
-    DIVERGED,
     PAD,
     ClassifierTrainer,
     Scorer,
@@ -61,6 +60,8 @@ MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # calibration uses at most this many 
 # Number of documents for calibration if they have several labels, most of which are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # a final loss above this multiple of the untrained loss means divergence
+# The same with drawn samples: default rates reach 30 on five rows, diverging ones 200.
+ABOVE_WITH_SAMPLES = 50
 FALL = 10.0  # training may be worse than its trials by this many standard errors
 
 
@@ -308,8 +309,8 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # drawn samples spread scores 3 times too far at default rates
-        untrained, above = math.log(task.classes), DIVERGED
+    if math.isinf(untrained):  # an objective with drawn samples, which spread scores too far
+        untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
     if options.learner != "sgd" or not isinstance(scorer, Weights):
         return
     some = scores_of(scorer, task.data, options.threads or 1)
