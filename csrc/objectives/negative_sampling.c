@@ -63,7 +63,7 @@ void dcme_draw_pooled(dcme_draws *d, int32_t target) {
             random = dcme_random(&d->stream);
         int32_t word = d->pool[random % POOL];
         draw->codes[n] = 2 * (uint32_t)word; /* these rows are in the cache; prefetching them again
-                                                would take 6 % more time */
+                                                would take 6% more time */
         n += word != target;
     }
     draw->count = n;

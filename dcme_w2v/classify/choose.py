@@ -51,7 +51,7 @@ from .trainer import ClassifierTrainer, Weights, length_and_steps
 EPOCHS_OF_DUAL = 6  # 6 epochs are as good as 16 on text; few documents get four times as many
 # The candidates for LinearSVC's C; 0.1 resists wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-# Rare classes with high weights need low values: with 3 % in the smaller class, they raise balanced
+# Rare classes with high weights need low values: with 3% in the smaller class, they raise balanced
 # accuracy from .79 and .63 to .92 and .90 (two groups). They are tried if weights differ by more
 # than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0

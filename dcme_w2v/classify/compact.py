@@ -30,7 +30,7 @@ FILTERS: list[dict[str, Any]] = [
      "lc": 4, "lp": 0, "pb": 0}
 ]  # fmt: skip
 # For more bytes than this, a shorter search for repetitions takes a third of the time. The result
-# is 1 % larger, and is decompressed by the same filters.
+# is 1% larger, and is decompressed by the same filters.
 MANY_BYTES = 1 << 24
 SHORT_SEARCH = {"mode": lzma.MODE_FAST, "mf": lzma.MF_HC4, "nice_len": 273, "depth": 1}
 

@@ -49,7 +49,7 @@ DIMENSIONS, OF_A_LABEL = 256, 32
 ROUNDS = 20  # maximum number of 2-means iterations
 BLOCK = 1024  # this many labels' centroids are projected at a time
 
-LEVELS = 127  # number of levels on a logarithmic scale, with steps of about 6 %
+LEVELS = 127  # number of levels on a logarithmic scale, with steps of about 6%
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip

@@ -23,7 +23,7 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # the search ends when 50 % more weights add less than 1 % to the file size
+MORE = 1.01  # the search ends when 50% more weights add less than 1% to the file size
 USED = 0.99  # the search ends once a model uses this share of the allowed bytes
 
 Measure = Callable[[Classifier], float]

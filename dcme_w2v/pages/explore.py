@@ -446,7 +446,7 @@ def explore(
         for items in every:
             share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
             reporter.message(
-                f"{items.title}: {len(items.names):,} rows; {share:.1f} % of the 10 nearest "
+                f"{items.title}: {len(items.names):,} rows; {share:.1f}% of the 10 nearest "
                 "neighbors are the same with the page's 8-bit vectors"
             )
         if name:

@@ -162,7 +162,7 @@ class Reporter:
 
     def _line(self, done: int, seconds: float, figures: Fields) -> str:
         speed, total, unit = done / seconds, self._now.total, self._now.unit
-        share = f"{100 * done / total:.1f} %, " if total else ""
+        share = f"{100 * done / total:.1f}%, " if total else ""
         parts = [f"{self._now.stage}: {share}{done:,} {unit}", f"{speed:,.0f} {unit}/s"]
         parts += [f"{name} {value:.4g}" for name, value in figures.items()]
         if total and speed > 0:

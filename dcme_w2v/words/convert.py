@@ -127,7 +127,7 @@ def convert(
             matrix = centered(matrix)
         if options.reduce is not None:
             matrix, kept = reduced(matrix, options.reduce)
-            share = f"{100 * kept:.1f} % of the variance"
+            share = f"{100 * kept:.1f}% of the variance"
             reporter.message(f"{source}: {options.reduce} dimensions keep {share}")
         if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]

@@ -49,9 +49,9 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float, str]]) -> str:
 def readme_chart(table: dict[str, Any]) -> str:
     """Return the chart of CPU seconds by program, with the accuracy on analogies."""
     places = [table["columns"].index(one) for one in ("CPU seconds, --threads 1", "analogies")]
-    rows = {row[0]: [row[place].split()[0] for place in places] for row in table["rows"]}
+    rows = {row[0]: [row[at].split()[0].rstrip("%") for at in places] for row in table["rows"]}
     bars = [
-        (name, float(seconds), f"{float(seconds):.0f} s, {solved} %")
+        (name, float(seconds), f"{float(seconds):.0f} s, {solved}%")
         for setting, name in BARS.items()
         for seconds, solved in [rows[setting]]
     ]

@@ -82,7 +82,8 @@ def _shown(line: dict[str, str]) -> str:
         shown = max(0, 3 - math.floor(math.log10(abs(float(number.replace(",", ""))))))
         if digits <= shown:  # numbers are shown with four digits
             number = f"{float(number):,.{digits}f} ± {float(spread):,.{digits}f}"
-    return f"{number} {line['unit']}" if line["unit"] else number
+    space = "" if line["unit"] in ("", "%") else " "
+    return f"{number}{space}{line['unit']}"
 
 
 def markdown_table(table: dict[str, Any], chosen: str = "") -> str:

@@ -348,7 +348,7 @@ def test_the_best_setting_is_that_of_heavy_documents():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_balanced_weights_choose_the_penalty_by_weighted_folds(seed):
-    """Rare classes of 3 %; the penalty that is best without weights is far from the best with."""
+    """Rare classes of 3%; the penalty that is best without weights is far from the best with."""
     random = np.random.default_rng(seed)
     y, wanted = (random.choice(4, n, p=[0.91, 0.03, 0.03, 0.03]) for n in (1200, 8000))
     centers = 1.6 * random.normal(size=(4, 30)) / np.sqrt(30) * 2

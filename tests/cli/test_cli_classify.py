@@ -505,7 +505,7 @@ def test_probabilities_agree_with_what_is_observed(cli, several):
     assert all(row["from"] <= row["predicted"] <= row["to"] for row in rows)
     Path("c.json").write_text(json.dumps(found))
     table = cli.rows("classify test m t.tsv --calibration")
-    last = "0.9 to 1.0" if several else "0.8 to 0.9"  # 83 % of the labels can be known
+    last = "0.9 to 1.0" if several else "0.8 to 0.9"  # 83% of the labels can be known
     assert table[-1][0] == last and ["probability", "mean", "observed", "number"] in table
     pytest.importorskip("matplotlib")
     cli("plot c.json c.json --output c.svg")

@@ -55,8 +55,9 @@ def test_two_cells_of_one_name_are_an_error(tables):
     keys = ("suite", "setting", "metric", "number", "spread", "unit", "seeds", "commit", "machine")
     line = dict(zip(keys, ["s", "a", "time", "12.345", "0.51", "s", "1", "c", "m"], strict=True))
     other = {**line, "setting": "b", "spread": ""}
-    table = tables["table_of"]("s", [line, other])
-    assert table["rows"] == [["a", "12.3 ± 0.5 s"], ["b", "12.345 s"]]
+    share = {**line, "setting": "c", "unit": "%"}
+    table = tables["table_of"]("s", [line, other, share])
+    assert table["rows"] == [["a", "12.3 ± 0.5 s"], ["b", "12.345 s"], ["c", "12.3 ± 0.5%"]]
     shown = tables["markdown_table"](table, "b -> B | setting -> of; time -> t")
     assert shown == "| of | t |\n| --- | --- |\n| B | 12.345 s |\n"
     with pytest.raises(ValueError, match="s: a has time twice"):

@@ -33,8 +33,8 @@ def test_progress_lines_have_speed_loss_and_time_left():
         lines.advance(100 * second, loss=0.5, lr=0.025)
     shown = out.getvalue().splitlines()
     assert shown == [
-        "training: 25.0 %, 1,000 words, 100 words/s, loss 0.5, lr 0.025, 30 s left",
-        "training: 50.0 %, 2,000 words, 100 words/s, loss 0.5, lr 0.025, 20 s left",
+        "training: 25.0%, 1,000 words, 100 words/s, loss 0.5, lr 0.025, 30 s left",
+        "training: 50.0%, 2,000 words, 100 words/s, loss 0.5, lr 0.025, 20 s left",
     ]
 
 
@@ -46,7 +46,7 @@ def test_a_logger_has_what_is_printed(caplog):
         clock.now += 30
         reporter.advance(100, loss=0.5)
         reporter.epoch({"epoch": 1, "loss": 0.5, "seconds": 2.0})
-        reporter.message("done: 50 %")
+        reporter.message("done: 50%")
         Reporter().message("quiet")
     assert caplog.messages == [*out.getvalue().splitlines(), "quiet"] and len(caplog.messages) == 4
 
