@@ -10,7 +10,7 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 
 def main() -> None:
-    """Run the program and exit; its version is printed before anything else is imported."""
+    """Run the program and exit; `--version` is answered before anything else is imported."""
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         from dcme_w2v import __version__
 

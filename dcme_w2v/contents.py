@@ -171,5 +171,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Remove control characters from a text, which a terminal would execute."""
+    """Remove control characters, which a terminal would execute, from a text."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

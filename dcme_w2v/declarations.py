@@ -161,7 +161,7 @@ def flag_of(name: str) -> str:
 
 
 def values_of(options: Any, *classes: type) -> dict[str, Any]:
-    """Return the values of those options that `classes` declare, by name."""
+    """Return by name the values of the options that `classes` declare."""
     return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
 
 
@@ -172,7 +172,7 @@ def part_of(options: Any, cls: type[T]) -> T:
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Copy the options, and replace those that are None by the values in `found`."""
+    """Return a copy of the options in which values from `found` replace None."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
@@ -219,7 +219,7 @@ class Checked:
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options, and the values of a preset for all others.
+    """Return the given options, completed by the values of a preset.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -282,7 +282,7 @@ def checked_value(value: Any, declared: Declaration) -> Any:
 def check_conflicts(
     classes: Iterable[type], values: Mapping[str, Any], given: Container[str] = ()
 ) -> None:
-    """Raise or warn if options conflict; warn if the declaration is not strict.
+    """Raise an error if options conflict; only warn if the declaration is not strict.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def _conflicts(
         if other is None or other in wanted:
             continue
         if name in items and any(_conflicts(items[name], items, values)):
-            continue  # the option that this one depends on has no effect, either
+            continue  # the option that `item` requires has no effect either
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",

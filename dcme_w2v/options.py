@@ -85,14 +85,14 @@ class ColumnOptions(Checked):
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column with the labels, which are text, integers or lists",
+        "column with labels: text, integers or lists",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
     )
     sample_weight_column: str | None = option(
         None,
-        "column with the document weights, which are nonnegative numbers",
+        "column with nonnegative document weights",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -292,7 +292,7 @@ class CheckpointOptions(Checked):
 
 
 def _share(given: str | None) -> float | None:
-    """Convert --holdout to a share; None if it names a file or is not given."""
+    """Convert --holdout to a fraction; None if it names a file or is not given."""
     try:
         return None if given is None else float(given)
     except ValueError:
@@ -315,7 +315,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "held-out share of the lines, or a held-out file, to score after every epoch",
+        "held-out fraction of the lines, or a held-out file, to score after every epoch",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,
@@ -326,11 +326,11 @@ class HoldoutOptions(Checked):
 
     @property
     def fraction(self) -> float | None:
-        """The share of lines that is held out; None if --holdout names a file or is not given."""
+        """The fraction of lines to hold out; None if --holdout names a file or is not given."""
         return _share(self.holdout)
 
     @property
     def file(self) -> str | None:
-        """The file of held-out text; None if --holdout is a share or is not given."""
+        """The file of held-out text; None if --holdout is a fraction or is not given."""
         whole = self.holdout if self.fraction is None else None
         return None if whole is None else local(whole)

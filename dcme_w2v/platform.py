@@ -74,7 +74,7 @@ def lock(number: int) -> bool:
 
 @contextlib.contextmanager
 def opened_folder(path: Path) -> Iterator[int | None]:
-    """Open a folder without following symbolic links; yield None on other systems than Linux.
+    """Open a folder without following symbolic links; yield None on systems other than Linux.
 
     Another user may have replaced a part of the path by a link since the path was checked.
     """

@@ -40,7 +40,7 @@ INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels with at least this probability, which may be none",
+    "print only labels (possibly none) with at least this probability",
     type=float,
 )
 labels_option = flag(
@@ -79,8 +79,8 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of a label's documents, such as spam=3 (repeatable); balanced gives labels equal "
-    "totals",
+    "weight of a label's documents, such as spam=3 (repeatable); balanced equalizes the "
+    "total weights",
     multiple=True,
     group="Objective",
 )
@@ -247,7 +247,7 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
 @flag("-k N", "number of features to print", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
-    """Print the highest-weighted features of a class, or those that decide a text's label.
+    """Print the highest-weighted features of a class, or the features that decide a text's label.
 
     Prints feature and weight, separated by a tab, the highest weight first. With --text, the first
     line has the score of LABEL (default: the most probable label) minus that of the most probable

@@ -1,4 +1,4 @@
-"""Base classes of commands and groups: help in groups, hints for unknown names."""
+"""Base classes of commands and command groups: grouped help, and hints for unknown names."""
 
 import functools
 import warnings

@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
 @flag(
     "--merge",
-    "add up the counts in files that this command wrote, given as CORPUS",
+    "treat CORPUS as count files written by this command, and add up the counts",
     name="merging",
     group="Input",
 )

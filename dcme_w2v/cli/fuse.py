@@ -41,7 +41,7 @@ def fuse() -> None:
 @arguments("<labeled...")
 @flag(
     "--unlabeled DOCS...",
-    "documents without labels (any labels in them are ignored)",
+    "unlabeled documents; existing labels are ignored",
     path=READS,
     group="Input",
     multiple=True,

@@ -48,7 +48,7 @@ def latent() -> None:
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
-    "evaluate on held-out documents: this share of the labeled ones, or this file",
+    "evaluate on held-out documents: this fraction of labeled documents, or this file",
     path=READS,
     group="Input",
 )
@@ -79,14 +79,14 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @arguments("<model")
 @flag(
     "-k N",
-    "number of words, of labels and of documents to print per class",
+    "number of words, labels and documents to print per class",
     name="count",
     default=10,
     low=1,
 )
 @flag(
     "--documents DOCS",
-    "also print each class's most typical documents in these files",
+    "also print each class's most typical documents from these files",
     path=READS,
 )
 @threads_option

@@ -35,13 +35,13 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 @arguments("<texts=[CORPUS]...")
 @flag(
     "--collect FILE",
-    "only write the text that was found to this file, one paragraph per line",
+    "instead of training, write the text to this file, one paragraph per line",
     path=TEXT,
     group="Output",
 )
 @flag(
     "--documents FILE",
-    'only write labeled paragraphs to this file, as lines "label TAB text"',
+    'instead of training, write labeled paragraphs to this file, as lines "label TAB text"',
     path=TEXT,
     group="Output",
 )

@@ -105,7 +105,7 @@ def _prompted() -> Iterator[str]:
 @flag("--among WORDS", "print only neighbors among these words, which are separated by spaces")
 @flag(
     "--stability VECTORS...",
-    "print how many of these files, trained with other seeds, also list the word",
+    "also print how many of these files, trained with other seeds, list each neighbor",
     name="others",
     multiple=True,
     path=READS,

@@ -57,7 +57,7 @@ class Option(click.Option):
         self.declared, self.word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Add the option to the parser, also by its name in word2vec.c, which is not shown."""
+        """Add the option to the parser, including the hidden name that word2vec.c uses."""
         shown = self.opts
         self.opts = [*shown, f"-{self.word2vec}"] if self.word2vec else shown
         super().add_to_parser(parser, ctx)
@@ -75,7 +75,7 @@ EXPLICIT = "\0"
 
 
 class Count(click.IntRange):
-    """An integer with bounds; its errors are those of the options that dataclasses declare."""
+    """An integer with bounds; errors read like those for options declared in dataclasses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the value as an integer within the bounds."""
@@ -156,7 +156,7 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
 
 
 class Argument(click.Argument):
-    """An argument of a command, with the role of a path and a default value `missing`."""
+    """A command argument with a path role and a default value `missing`."""
 
     def __init__(
         self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
@@ -327,11 +327,11 @@ def reads_documents(
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
 seeds_option = options_of(SeedsOptions)
-dry_run_option = flag("--dry-run", "print the required memory, then stop", group="Run")
+dry_run_option = flag("--dry-run", "print the required memory and exit", group="Run")
 
 
 def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
-    """Print a plan; raise its error "refused" if memory is too small.
+    """Print a plan; if memory is too small, raise the error in the entry "refused".
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Make all `SIGNALS` that raise exceptions end the process, as is the system's default."""
+    """Undo `raise_on_signals`: restore the system's default, by which a signal ends the process."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
@@ -121,7 +121,7 @@ def recording_signals() -> Iterator[ReceivedSignal]:
         for one in heeded:
             if one == HANGUP:
                 signal.signal(one, signal.SIG_IGN)
-            elif number != HANGUP:  # the system's default ends the process whatever it is doing
+            elif number != HANGUP:  # by default, a signal ends the process
                 signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, record) for one in heeded}

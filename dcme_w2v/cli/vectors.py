@@ -173,13 +173,13 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @output_option("PNG", "write the plot to this file: .png, .pdf or .svg (-: standard output)")
 @flag(
     "--field NAME",
-    "log field to draw, such as lr (repeatable; default: losses and log-probabilities)",
+    "log field to plot, such as lr (repeatable; default: losses and log-probabilities)",
     name="fields",
     multiple=True,
 )
-@flag("--words WORDS", "words to draw, separated by spaces")
-@flag("--labels FILE", "file of labels, one line per row, which determine the colors", path=READS)
-@flag("--limit N", "number of words (default: 100) or rows (default: 2000) to draw", low=3)
+@flag("--words WORDS", "words to plot, separated by spaces")
+@flag("--labels FILE", "labels file with one line per row; labels determine the colors", path=READS)
+@flag("--limit N", "number of words (default: 100) or rows (default: 2000) to plot", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
@@ -203,19 +203,19 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "labels file, with one line per row and columns separated by tabs",
+    "labels file with one line per row and tab-separated columns",
     path=READS,
 )
 @flag(
     "--color N",
-    "column of --labels that determines colors; all others are document titles",
+    "column of --labels that determines colors; the other columns form document titles",
     default=1,
     low=1,
 )
 @flag("--method tsne|pca", "projection method", default="tsne")
 @flag(
     "--limit N",
-    "maximum number of rows per file to show (the first ones)",
+    "show at most the first N rows of each file",
     default=50_000,
     low=3,
 )

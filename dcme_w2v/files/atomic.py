@@ -439,7 +439,7 @@ class _Target(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Write or discard bytes; return their number."""
+        """Write bytes, or discard them if `dropping` is set; return the number of bytes."""
         return memoryview(data).nbytes if self.dropping else self._file.write(data)
 
 

@@ -23,7 +23,7 @@ def memory_limit() -> int | None:
 
 
 def memory_for(held: int) -> float:
-    """Return how many bytes tables may grow to if they now have `held` of this process's."""
+    """Return the number of bytes to which tables that now hold `held` bytes may grow."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
@@ -73,7 +73,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
-# A target may have become a folder since it was checked, which is a `UsageError`.
+# A `UsageError` means that a target has become a folder since it was checked.
 _FAILURES = (ResourceError, UsageError)
 
 

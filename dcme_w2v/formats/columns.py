@@ -131,7 +131,7 @@ Source: TypeAlias = str | Table
 
 
 class Row(NamedTuple):
-    """The labels of a row, its text (None for a null), and its values of `Table.keep`.
+    """The labels, the text (None for a null) and the `Table.keep` values of a row.
 
     If the value is several lists of tokens, each list is a line of the text.
     """
@@ -336,7 +336,7 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
 
 
 class NoneOfThese(tuple[str, ...]):
-    """The empty tuple of a document without labels; true, unlike that of unknown labels."""
+    """An empty but truthy tuple, which marks a document that is known to have no labels."""
 
     def __bool__(self) -> bool:
         return True
@@ -362,7 +362,7 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)
-    # Includes bool; integers are stored as 1.0 in a column with nulls.
+    # `int` includes bool; in a column with nulls, integers are stored as floats such as 1.0.
     if isinstance(value, int | float):
         value = [value]
     if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
@@ -385,7 +385,7 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             found = ast.literal_eval(text.strip())
             found = sorted(found, key=str) if isinstance(found, set) else found
             return [found] if isinstance(found, str) else list(found)
-    except (ValueError, SyntaxError):  # such as a line break or \N{} in quotes, or 07
+    except (ValueError, SyntaxError):  # for example, 07 or a line break in quotes
         pass
     raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
 
@@ -410,7 +410,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield the values of `Table.names` row by row; if `joined`, possibly many rows as lines."""
+    """Yield the values of `Table.names` for each row; `joined` allows many rows joined as lines."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -531,7 +531,7 @@ def _arrow_records(
             f"{table}: is compressed {kind}, which cannot be read in parts; decompress it"
         )
     source, schema = _opened(table.path, kind, reader)
-    import pyarrow as pa  # `_opened` has checked that it is installed
+    import pyarrow as pa  # `_opened` has checked that pyarrow is installed
 
     empty = pa.RecordBatch.from_pylist([], schema)
     missing = {name for name in table.names if _column(empty, name) is None}

@@ -89,7 +89,7 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
 
 
 def is_corpus_path(item: object) -> bool:
-    """Return whether `expand` accepts this: an existing file or folder, a URL, or ``-``."""
+    """Return whether `expand` accepts a path: an existing file or folder, a URL, or ``-``."""
     if isinstance(item, os.PathLike):
         return True
     if not isinstance(item, str) or "\n" in item:
@@ -207,7 +207,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Span:
-    """A file, or whole lines of it as a range of bytes."""
+    """A file, or a byte range in a file that consists of whole lines."""
 
     path: Source
     begin: int = 0
@@ -322,7 +322,7 @@ def _fill(file: io.RawIOBase, view: memoryview) -> int:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return the end of the last whole line, else of the last whole word, else 0."""
+    """Return the end of the last whole line, otherwise of the last whole word, otherwise 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
@@ -336,7 +336,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never taken for lines of text."""
+    """Paths from the command line, which are never interpreted as lines of text."""
 
     paths: tuple[Source, ...]
 

@@ -170,7 +170,7 @@ def _is_text(name: str) -> bool:
 
 
 def _has_labels(path: str) -> bool:
-    """Return whether the first lines of a file have labels, or are a table."""
+    """Return whether a file is a table, or labels occur in the first lines."""
     head = head_of(path)
     lines = [line for line in head.split(b"\n") if line.strip()]
     # The last line may be incomplete.

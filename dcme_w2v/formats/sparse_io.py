@@ -54,7 +54,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file name (ignoring a compression suffix) is that of sparse rows."""
+    """Return whether a file name, without a compression suffix, ends like those of sparse rows."""
     is_file = isinstance(path, str)
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
@@ -147,7 +147,7 @@ def read_npz(path: PathLike) -> csr_matrix:
 
 
 def read_mtx(path: PathLike) -> csr_matrix:
-    """Read a Matrix Market file; errors as in `read_npz`."""
+    """Read a Matrix Market file; raise the same errors as `read_npz`."""
     name = os.fspath(path)
     from scipy import io
 
@@ -155,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         with open_regular(name) as file:
             head = file.readline(1024).lower().split()
             size = file.seek(0, os.SEEK_END)
-        with without_warnings():  # read by name: given an open file, scipy may end the process
+        with without_warnings():  # scipy may end the process if it gets an open file, not a name
             if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
                 raise ValueError("its first line does not describe a matrix of real numbers")
             rows, _, entries = io.mminfo(name)[:3]
@@ -334,7 +334,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 class _SvmWriter:
-    """Writes svmlight lines "label column:value ..."; labels get numbers from 1, 0 means none."""
+    """Writes svmlight lines "label column:value ..."; labels are numbered from 1."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

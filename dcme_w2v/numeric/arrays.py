@@ -143,7 +143,7 @@ def _map_of(array: Array) -> np.memmap[Any, Any] | None:
 
 
 def unit_vectors(rows: Array) -> Array:
-    """Divide rows of shape (n, d) by their lengths; zero rows stay zero."""
+    """Divide rows of shape (n, d) by their norms; zero rows stay zero."""
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)
@@ -157,7 +157,7 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return how well words describe a group, from the logs of how rare they are outside it.
+    """Return how specific words are to a group, given the logs of their rarity outside the group.
 
     A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
     rarest words.

@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # squared singular values below this share of the largest count as 0
+_SMALLEST = 1e-10  # squared singular values below this fraction of the largest one count as 0
 
 
 def singular_vectors(

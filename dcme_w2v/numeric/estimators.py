@@ -190,7 +190,7 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    """Return whether an attribute is one that `fit` sets, not scikit-learn itself."""
+    """Return whether `fit`, and not scikit-learn itself, sets an attribute."""
     is_named = attribute.startswith("_") or attribute.endswith("_")
     return is_named and "sklearn" not in attribute
 
@@ -336,7 +336,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN had turned integers into floats
+        filled = filled.astype(np.int64)  # NaN values had converted integers to floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 

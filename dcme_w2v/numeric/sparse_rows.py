@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# Rows are rotated if the square of their number is at most this multiple of the entries.
+# Rows are rotated if (number of rows)^2 is at most this multiple of the number of entries.
 MOST_SQUARES = 4
-COMMON = 0.05  # a column with entries in a larger share of rows counts as dense
-RIDGE = 1e-4  # added to the diagonal, so that equal rows, too, have a Cholesky factor
+COMMON = 0.05  # a column with entries in a larger fraction of rows counts as dense
+RIDGE = 1e-4  # added to the diagonal so that a Cholesky factor exists even for equal rows
 
 
 class CompressedRows:
@@ -187,7 +187,7 @@ def checked_rows(X: Any) -> csr_matrix:
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
-    # A new matrix is made, because the old one's sorted-indices flag may be wrong.
+    # Create a new matrix, because the old one's flag for sorted indices may be wrong.
     found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
     if not found.has_canonical_format:
         found = found.copy()

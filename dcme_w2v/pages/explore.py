@@ -136,7 +136,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Shorten texts to titles, which numbers make distinct and not empty."""
+    """Shorten texts to titles; add numbers so that all titles are distinct and nonempty."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -147,7 +147,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Project sparse rows on their first singular vectors, which nearly keeps cosines."""
+    """Project sparse rows on their first singular vectors, nearly preserving cosines."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)

@@ -72,7 +72,7 @@ def without_glyph_warnings() -> Iterator[None]:
 
 
 def write_figure(figure: Any, path: str) -> None:
-    """Write a plot as PNG, PDF or SVG, as the suffix says; ``-`` is standard output."""
+    """Write a plot as PNG, PDF or SVG, depending on the suffix; ``-`` is standard output."""
     data = _drawn(figure, picture_format(path))
     with atomic_write(path) as file:
         file.write(data)

@@ -36,7 +36,7 @@ from .projection import plane
 
 MIN_POINTS = 3
 _IN_LEGEND = 10  # maximum number of legend entries; the last one may stand for all others
-_OF_WORDS, _OF_ROWS = 100, 2000  # default numbers of words and of rows to draw
+_OF_WORDS, _OF_ROWS = 100, 2000  # default numbers of words and rows to plot
 GRAY = "#B0B0B0"
 # Places for a word beside its point: offsets in pixels (right, up) and alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
@@ -56,7 +56,7 @@ _MEASURES_BYTES = 1 << 26  # maximum size of a file with measures, in bytes
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
-    """Draw one panel per field, with one line per log.
+    """Plot one panel per field, with one line per log.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 
 def draw_reliability(paths: Sequence[str]) -> Any:
-    """Draw reliability: how often predictions of each probability are right."""
+    """Plot reliability: how often predictions with each probability are correct."""
     figure = new_figure(4.5, 4.5)
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color=GRAY, linewidth=1)
@@ -171,7 +171,7 @@ def draw_words(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Draw words as labeled points, in which similar words are close to each other."""
+    """Plot words as labeled points, with similar words close to each other."""
     vectors = load_if_path(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
@@ -202,7 +202,7 @@ def draw_rows(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Draw the rows of a file as points, with a color and marker for each label.
+    """Plot the rows of a file as points, with a color and marker for each label.
 
     If there are more than `limit` rows, a random sample is drawn.
     """
@@ -238,7 +238,7 @@ def _shown(count: int) -> int:
 
 
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Draw points in the colors of their labels, of which the least frequent are gray."""
+    """Plot points in the colors of their labels; the least frequent labels are gray."""
     names, counts = np.unique(labels, return_counts=True)
     shown = _shown(len(names))
     kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())

@@ -202,7 +202,7 @@ def _with_words(
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
-    """Make the model from the counted words; its threshold is still 0."""
+    """Create the model from the counted words, with a threshold of 0."""
     kept = counted.kept
     having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)
@@ -275,7 +275,7 @@ def _clusters(
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:
-    """Return the mean extreme entry: (|mean of minima| + |mean of maxima|) / 2."""
+    """Return the mean extreme entry: ``(|mean of minima| + |mean of maxima|) / 2``."""
     composer = model.composer()
 
     def extremes(batch: Batch) -> tuple[float, float, int]:

@@ -22,8 +22,10 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-_MIN_VARIANCE = 1e-6  # added to variances to keep them positive; a share of variances above 1
-_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more gain little
+_MIN_VARIANCE = (
+    1e-6  # added to variances to keep them positive; multiplied by the variance if above 1
+)
+_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work gains little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -73,7 +75,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Form:
-    """The form constants[k] + x.linear[:, k] - x.P.x / 2 of log(weight x density)."""
+    """``log(weight * density)`` in the form ``constants[k] + x.linear[:, k] - x.P.x / 2``."""
 
     constants: NDArray[np.floating]
     linear: NDArray[np.floating]
@@ -94,7 +96,7 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return log(weight x density), shape (n, k), without the terms that components share."""
+        """Return ``log(weight * density)``, shape (n, k), without terms that components share."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits
@@ -208,7 +210,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
-    """Return the sum of the rows' log sum exp; overwrite the logits with posteriors."""
+    """Return the sum of all rows' ``log(sum(exp(logits)))``; replace the logits by posteriors."""
     highest = logits.max(axis=1, keepdims=True)
     logits -= highest
     np.exp(logits, out=logits)

@@ -184,7 +184,7 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                if options.power not in (None, 1):  # as Perronnin et al. 2010 do for Fisher vectors
+                if options.power not in (None, 1):  # Perronnin et al. 2010: Fisher vectors
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
                     )

@@ -1,4 +1,4 @@
-"""Declare the options of `scdv fit`."""
+"""Declare the `scdv fit` options."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from dcme_w2v.declarations import Checked, filled, option, preset_option, seed_o
 COVARIANCES = ("tied", "spherical")
 
 REPRESENTATIONS = ("scdv", "average", "tfidf")
-# For `only` of options that require a mixture, and of options that require word vectors.
+# Values of `only` for options that require a mixture, and for those that require word vectors.
 MIXTURE = {"representation": REPRESENTATIONS[:1]}
 COMPOSED = {"representation": REPRESENTATIONS[:2]}
 
@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "set entries to zero below this percentage of the mean extreme entry",
+        "set entries below this percentage of the mean extreme entry to zero",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
@@ -72,7 +72,7 @@ class ScdvOptions(Checked):
     )
     tfidf: float | None = option(
         None,
-        "append tf-idf vectors, X times as long as the other part (default: 2 for scdv, "
+        "append tf-idf vectors with X times the norm of the other part (default: 2 for scdv, "
         "otherwise 0)",
         minimum=0.0,
         maximum=1e6,
@@ -103,5 +103,5 @@ class ScdvOptions(Checked):
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
-    """Fill in the defaults: `BETTER` for scdv, `PLAIN` for the baselines."""
+    """Fill in unset options from `BETTER` for scdv, or from `PLAIN` for the baselines."""
     return filled(options, BETTER if options.representation == "scdv" else PLAIN)

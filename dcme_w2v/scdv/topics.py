@@ -79,7 +79,7 @@ def topics(
 def senses(
     model: DocumentModel, word: str, words: int = 5, least: float = 0.05
 ) -> list[tuple[float, Topic]]:
-    """Return P(topic | word) and the topic, for each topic of a word.
+    """Return the topics of a word, each preceded by its probability P(topic | word).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def senses(
 
 
 def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
-    """Return the coherence of each list of words, which begins with the best word.
+    """Return the coherence of each word list, in which the best word comes first.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum

@@ -156,7 +156,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
-    """Remove the common components from sentence vectors, which a temporary file holds."""
+    """Remove the common components from the sentence vectors in a temporary file."""
     products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
     with contextlib.closing(spool):
         for part in parts:

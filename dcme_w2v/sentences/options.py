@@ -1,4 +1,4 @@
-"""Declare the options for sentence vectors."""
+"""Declare the sentence-vector options."""
 
 from dataclasses import dataclass
 
@@ -25,5 +25,6 @@ class EncodeOptions(Checked):
         only={"pooling": ("static",)},
     )
     unit: bool = option(
-        False, "scale sentence vectors to unit length (default: as a folder VECTORS declares)"
+        False,
+        "scale sentence vectors to unit length (default: as configured in VECTORS, if a folder)",
     )

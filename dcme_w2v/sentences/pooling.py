@@ -24,14 +24,14 @@ from dcme_w2v.words.vectors import counts_by_order
 SIF_A = 1e-3  # in the SIF paper, the weight of a word with probability p is a / (a + p)
 USIF_COMPONENTS = 5
 BEGINNING = 2  # weight of a word's projection on the longest word that begins it
-PIECE = 0.3  # a single character's row is this long, compared with an unseen word's row
+PIECE = 0.3  # norm of a single character's row, relative to an unseen word's row
 SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
 _BLOCK = 1 << 14  # this many rows are processed at a time in double precision
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """The transformation that makes pooled rows from word vectors.
+    """The transformation from word vectors to pooled rows.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Move unit rows toward the rows of the words that begin them, in place."""
+    """Move each word's unit row toward the row of the longest word that begins it, in place."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)

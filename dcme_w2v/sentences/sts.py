@@ -130,7 +130,7 @@ def _line(pair: Any) -> bytes:
 
 
 def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
-    """Parse lines into scores and the sentences of all pairs; count the skipped lines."""
+    """Parse lines into scores and sentence pairs, and count the skipped lines."""
     scores, sentences, skipped = [], [], 0
     for line in lines:
         score, *texts = line.rstrip(b"\r\n").split(b"\t")

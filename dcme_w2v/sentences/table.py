@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Raise `FormatError` if tokenizers fails; a panic of the library is no `Exception`."""
+    """Raise `FormatError` if tokenizers fails; a panic of the library is not an `Exception`."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):

@@ -223,7 +223,7 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        # Dropped words get ranks, too, and so does the ID of skipped tokens.
+        # Dropped words and the ID of skipped tokens also get ranks.
         others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)

@@ -1,18 +1,18 @@
-"""Declares the options for finding phrases."""
+"""Declare the phrase options."""
 
 from dataclasses import dataclass
 
 from dcme_w2v.declarations import Checked, option, options_in
 from dcme_w2v.options import VocabularyOptions
 
-READING = [  # further options that `phrases` takes, which say how to read text
+READING = [  # vocabulary options that `phrases` also takes, because they say how to read text
     one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
 ]
 
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Which pairs of words are joined into phrases."""
+    """Options that decide which pairs of words are joined into phrases."""
 
     group = "Model"
 
@@ -25,7 +25,7 @@ class PhraseOptions(Checked):
     )
     threshold: float | None = option(
         None,
-        "join pairs with a score above X (default: 100, or 0.5 with --scorer=npmi)",
+        "join word pairs that score above X (default: 100, or 0.5 with --scorer=npmi)",
         word2vec="threshold",
         unless=("read_table",),
     )
@@ -52,7 +52,7 @@ class PhraseOptions(Checked):
     )
     memory: float = option(
         1.0,
-        "memory limit for pair counts in GB; larger counts require several readings",
+        "memory limit for pair counts in GB; beyond it, the text is read several times",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

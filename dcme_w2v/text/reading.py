@@ -140,7 +140,7 @@ class Reading:
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         elif self.options.sentences == "paragraphs":
-            # The previous block ended a line, and this block's first line decides about that end.
+            # The meaning of the previous block's line end depends on this block's first line.
             before = b"\n" * (block.offset > 0 and not block.within_line)
             text = _WITHIN_PARAGRAPH.sub(b" ", before + bytes(text)) + b"\n" * block.is_last
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
@@ -389,7 +389,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
             self._file.close()
 
     def of(self, corpus: Corpus | Sentences) -> Iterator[Block]:
-        """Yield the blocks of a corpus, from the temporary file if it has all of them."""
+        """Yield the blocks of a corpus, from the temporary file if it contains all blocks."""
         if self._error and self._is_whole:
             raise ResourceError(
                 f"{corpus.paths[0]}: memory is too small for all distinct words, and the text "
@@ -426,11 +426,11 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 SAMPLE_BYTES = 1 << 16
 MIN_LINES = 5  # fewer lines are not enough to detect a structure
 MIN_TOKENS = 200  # fewer tokens are not enough to detect raw text
-MIN_STRUCTURED = 0.9  # share of lines that must have a structure
+MIN_STRUCTURED = 0.9  # fraction of lines that must have a structure
 MIN_NUMBERS = 5  # minimum count of numbers after the word on a line of vectors
-MIN_MARKED = 0.2  # share of lines that must contain markup tags
-MIN_PUNCTUATED = 0.03  # minimum share of tokens that end with punctuation in raw text
-MIN_CAPITALS = 0.005  # minimum share of tokens that also occur in lowercase in raw text
+MIN_MARKED = 0.2  # fraction of lines that must contain markup tags
+MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
+MIN_CAPITALS = 0.005  # minimum fraction of tokens that also occur in lowercase in raw text
 MIN_CLAUSES = 20  # fewer tokens are not enough to detect a script without spaces
 MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have two to five letters
 
@@ -470,7 +470,7 @@ def _lines_of(sample: bytes) -> tuple[str, list[str]]:
 
 
 def _structure(lines: Sequence[str], sample: bytes) -> str | None:
-    """If the lines are not plain text, describe what they are and what to do, else None."""
+    """Describe lines that are not plain text, and what to do; return None for plain text."""
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
@@ -503,7 +503,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """If the tokens look like raw text, describe the evidence and what to do, else None."""
+    """Describe why tokens look like raw text, and what to do; return None if they do not."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

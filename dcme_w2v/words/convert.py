@@ -1,4 +1,4 @@
-"""Centers or reduces word vectors, and writes them in the formats of other programs."""
+"""Center or reduce word vectors, and write them in the formats of other programs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,7 +55,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
 
 
 def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
-    """Return the share of nearest neighbors that int8 quantization preserves.
+    """Return the fraction of nearest neighbors that int8 quantization preserves.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
 
 
 def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
-    """Reduce vectors by PCA; return them and the share of variance that they keep.
+    """Reduce vectors by PCA; return the reduced vectors and the fraction of variance retained.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """The number of questions in a section: all, covered ones and correctly answered ones."""
+    """The numbers of all, covered and correctly answered questions in a section."""
 
     name: str
     questions: int
@@ -56,12 +56,12 @@ class Section:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of correct answers among the covered questions; None if none is covered."""
+        """Fraction of covered questions that are answered correctly; None if none is covered."""
         return self.correct / self.covered if self.covered else None
 
     @property
     def coverage(self) -> float | None:
-        """Share of questions whose four words are in the vocabulary; None without questions."""
+        """Fraction of questions whose four words are in the vocabulary; None without questions."""
         return self.covered / self.questions if self.questions else None
 
 
@@ -90,7 +90,7 @@ class AnalogyScore:
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures by name, for JSON."""
+        """Return the results by name, for JSON."""
         return {
             "accuracy": self.total.accuracy,
             "semantic_accuracy": self.semantic.accuracy,
@@ -125,7 +125,7 @@ class SimilarityScore:
     by_ngrams: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures by name, for JSON."""
+        """Return the results by name, for JSON."""
         return {**vars(self), "coverage": self.covered / self.pairs}
 
 
@@ -410,7 +410,7 @@ def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
 
 
 def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best answers x to each question by cos(x, b - a + c)."""
+    """Yield the best answers x to each question by ``cos(x, b - a + c)``."""
     a, b, c = (matrix[rows] * inverse[rows][:, None] for rows in questions.T)
     queries = b + c - a
     queries *= inverse_lengths(queries)[:, None]
@@ -418,7 +418,7 @@ def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
 
 
 def _by_product(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best answers x to each question by cos(x, b) cos(x, c) / (cos(x, a) + epsilon).
+    """Yield the best answers x by ``cos(x, b) * cos(x, c) / (cos(x, a) + EPSILON)``.
 
     Each cosine is shifted to [0, 1].
     """

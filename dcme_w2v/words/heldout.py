@@ -47,7 +47,7 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """Return max_k { u_k . h + alpha_k . bias + H_k } and the best k for each context h.
+    """Return ``max_k (u_k . h + alpha_k . bias + H_k)`` and the best k for each context h.
 
     It is at most log sum_j exp(v_j . h + bias_j).
 

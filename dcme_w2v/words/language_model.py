@@ -142,7 +142,7 @@ class LanguageModel:
         return np.asarray(shares / shares.sum())
 
     def analogy_likelihood(self, path: PathLike) -> dict[str, float]:
-        """Return the log-likelihood of d given h_b - h_a + h_c for analogy questions a b c d.
+        """Return the log-likelihood of d given ``h_b - h_a + h_c`` for analogy questions a b c d.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
         are the keys of `text_likelihood` with the prefix `analogy_`, and `questions`.

@@ -169,14 +169,14 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
 
 
 def squared_lengths(matrix: F32) -> F32:
-    """Return the squared length of every row of a matrix (n, d), shape (n,)."""
+    """Return the squared norm of every row in a matrix (n, d), shape (n,)."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares: F32 = np.einsum("ij,ij->i", matrix, matrix)
     return squares
 
 
 def inverse_lengths(matrix: F32) -> F32:
-    """Return 1 / length of every row of a matrix (n, d), shape (n,), or 0 for a zero row.
+    """Return ``1 / norm`` for every row in a matrix (n, d), shape (n,); 0 for a zero row.
 
     Raises
     ------

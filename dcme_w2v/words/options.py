@@ -56,7 +56,7 @@ class TrainOptions(Checked):
     )
     window_mode: str = option(
         "shrink",
-        "window width: random, at most --window (shrink), or always --window (fixed)",
+        "window width: random up to --window (shrink) or always --window (fixed)",
         choices=("shrink", "fixed"),
         advanced=True,
     )
@@ -117,7 +117,7 @@ class TrainOptions(Checked):
     )
     sample: float | None = option(
         None,
-        "subsample words whose share of tokens exceeds X; 0 keeps all (default: 0.0001 or more)",
+        "subsample words whose share of tokens exceeds X; 0 keeps all (default: at least 0.0001)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
@@ -131,7 +131,7 @@ class TrainOptions(Checked):
     )
     rates: str | None = option(
         None,
-        "train rarer words at higher learning rates, or all equally (default: count for cbow)",
+        "train rare words at higher rates, or all words at equal rates (default: count for cbow)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
@@ -166,7 +166,7 @@ class TrainOptions(Checked):
     seed: int = seed_option()
     deterministic: bool = option(
         False,
-        "get the same result for any --threads, because only one thread trains",
+        "train in one thread, so that --threads does not change the result",
         group="Run",
     )
 
@@ -252,7 +252,7 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "how often to merge the shards, a multiple or divisor of --epochs (default: 20 or more)",
+        "number of shard merges, a multiple or divisor of --epochs (default: at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -270,7 +270,7 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams (default: by suffix .bin or .safetensors)",
+        "vector format; fasttext also stores n-grams (default: by suffix, otherwise text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -319,7 +319,7 @@ class ConvertOptions(Checked):
     unit: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "export to a folder (sentence-transformers, model2vec), or for Embedding Projector (tsv)",
+        "export as a sentence-transformers or model2vec folder, or as TSV for Embedding Projector",
         choices=("sentence-transformers", "model2vec", "tsv"),
         unless=("format", "no_header"),
     )
@@ -423,7 +423,7 @@ Options = TypeVar("Options", bound=TrainOptions)
 # For nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
 # Algorithm 1 (dcme) diverges at rates above a few thousandths, and at most rates without a prior.
 # CBOW with ns adds both tables: it uses ten samples from a flatter noise distribution.
-# It also drops more of the frequent words, which saves the time that these samples take.
+# Stronger subsampling of frequent words saves the time that these samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
     "sample": 1e-3,

@@ -452,7 +452,7 @@ def train_job(
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
-    """Check the paths; take options that are not set from the checkpoint, if there is one."""
+    """Check the paths; fill in unset options from the checkpoint, if there is one."""
     guard((READS, "CORPUS", job.corpus), *paths_in(job))
     if job.output_tables is not None:
         check_target(job.output_tables, "safetensors")
@@ -567,7 +567,7 @@ class WordsRun(TrainingRun):
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of a message: --init can read the checkpoint."""
+        """Return the end of a message, which says that --init can read the checkpoint."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:

@@ -43,7 +43,7 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# How many words to examine; the minimum number and share of tokenized ones among them.
+# Number of words to examine, and the minimum number and fraction of tokenized words.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # tokens such as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
@@ -371,7 +371,7 @@ class Vectors(WordTables, metaclass=_Habits):
     # ---- similarity ----
 
     def similarity(self, one: Term, other: Term) -> float:
-        """Return the cosine similarity of two words or vectors; 0 if one has length 0.
+        """Return the cosine similarity of two words or vectors; 0 if either is a zero vector.
 
         Raises
         ------
@@ -477,7 +477,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.doesnt_match(self, words)
 
     def _inverse(self, limit: int | None = None) -> F32:
-        """Return 1 / length of the first `limit` vectors, shape (n,); 0 for a zero vector."""
+        """Return ``1 / norm`` for the first `limit` vectors, shape (n,); 0 for a zero vector."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
@@ -505,7 +505,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # remembered, because checking all numbers takes time
+    loaded._is_finite = True  # cached, because checking all numbers takes time
     return loaded
 
 

@@ -90,7 +90,7 @@ def no_faults() -> I64:
 
 
 def word_faults(words: Words) -> I64:
-    """Find the faults in a list of words; return a table as `no_faults` does."""
+    """Return the faults in a list of words, in a table like that of `no_faults`."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -102,7 +102,7 @@ class Part:
     """A block of rows from a file, with their faults."""
 
     block: U8
-    first: int  # index, within the file, of the block's first row
+    first: int  # index of the block's first row in the file
     offset: int  # byte offset of the block's first row
     count: int
     matrix: F32 | None = None
@@ -195,7 +195,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise if the first lines have no words, or words in quotes as R writes them.
+        """Raise if the first lines have no words, or have words in quotes (R's default).
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
