@@ -115,7 +115,7 @@ def test_arrays_are_saved_as_they_lie_in_memory(kind, monkeypatch):
 # ---- the page ----
 
 PROMISES = {
-    "a model is saved, and loaded from its file": [
+    "a model is saved and loaded from its file": [
         "test_arrays_are_saved_as_they_lie_in_memory",
         "test_a_saved_model_is_loaded_bit_identically",
         "test_it_has_the_bits_of_the_shell",
@@ -132,11 +132,11 @@ PROMISES = {
         "test_results_do_not_depend_on_threads",
         "test_deterministic_is_the_same_for_any_threads",
     ],
-    "the number of threads of BLAS (`OPENBLAS_NUM_THREADS`)": [
+    "the number of BLAS threads (`OPENBLAS_NUM_THREADS`)": [
         "test_results_do_not_depend_on_threads",
     ],
     "the processor, with the same instruction set": ["test_results_do_not_depend_on_threads"],
-    "the number of workers of a cluster": [
+    "the number of workers in a cluster": [
         "test_any_number_of_workers_writes_the_same_bytes",
         "test_workers_give_the_same_bytes_as_one_process",
     ],
@@ -147,12 +147,12 @@ PROMISES = {
 # Each promise about files and runs, by its first words, and its tests.
 GUARDS = {
     "A command writes the": ["test_a_command_reads_and_writes_what_it_declares"],
-    "An output that is": [
+    "If an output is also": [
         "test_an_output_that_is_an_input_is_an_error",
         "test_redirected_standard_input_and_output_are_checked",
     ],
-    "No output may be": ["test_an_output_in_an_input_folder_is_an_error"],
-    "Two outputs that name": ["test_two_equal_outputs_are_an_error"],
+    "A command also fails if an": ["test_an_output_in_an_input_folder_is_an_error"],
+    "A command also fails if two": ["test_two_equal_outputs_are_an_error"],
     "Files are written atomically:": [
         "test_a_failed_write_keeps_the_old_model",
         "test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing",
@@ -169,10 +169,10 @@ GUARDS = {
         "test_pipes_are_written_to_and_kept",
         "test_process_substitution_and_open_files_are_written_to",
     ],
-    "A model replaces a": ["test_a_model_replaces_only_a_model"],
+    "A model replaces an": ["test_a_model_replaces_only_a_model"],
     "Checkpoints of an earlier": ["test_the_folder_of_an_earlier_run_is_not_overwritten"],
     "The next run removes": ["test_only_what_is_ours_is_removed"],
-    "SIGINT, SIGTERM and SIGHUP": [
+    "On SIGINT, SIGTERM or SIGHUP": [
         "test_a_signal_saves_and_resume_continues",
         "test_a_signalled_process_ends_with_one_line",
         "test_nohup_is_respected",
@@ -183,7 +183,7 @@ GUARDS = {
         "test_a_closed_stdout_is_an_error_before_any_work",
     ],
     "If the log can": ["test_a_failing_log_warns_once_and_is_an_error_at_the_end"],
-    "Insufficient memory is an": ["test_insufficient_memory_is_an_error_before_training"],
+    "If the program can determine": ["test_insufficient_memory_is_an_error_before_training"],
     "Small compressed files cannot": [
         "test_what_decompresses_to_far_more_is_not_held",
         "test_documents_that_decode_to_far_more_are_not_held",
@@ -198,7 +198,7 @@ GUARDS = {
         "test_files_that_cannot_be_written_are_kept_elsewhere",
         "test_vectors_that_cannot_be_written_are_in_the_last_checkpoint",
     ],
-    "A target folder that": ["test_a_folder_filled_during_training_is_not_replaced"],
+    "If another program writes": ["test_a_folder_filled_during_training_is_not_replaced"],
 }
 
 
