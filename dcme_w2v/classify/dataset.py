@@ -495,14 +495,28 @@ class Doubts:
         """Warn about probable mistakes in the documents that were added.
 
         Signs of mistakes are a header in the first line, almost as many classes as documents,
-        labels that are longer than the texts, and markup.
+        labels that are longer than the texts, numbers beside names of labels, and markup.
         """
-        for name in () if is_by_token else sorted(_NULLS & self._classes.keys()):
+        if is_by_token:
+            return
+        for name in sorted(_NULLS & self._classes.keys()):
             warn(
                 f"{self._path}: {self._classes[name]:,} documents have the label {name!r}, which "
                 "becomes a class; if it means no label, leave it empty"
             )
-        if is_by_token or self._documents < MIN_DOUBTED:
+        numbers = sorted(filter(_INTEGER.fullmatch, self._classes))
+        others = self._classes.keys() - {*numbers}
+        if numbers and others and {*numbers} <= {"0", "1"}:
+            warn(
+                f"{self._path}: {' and '.join(numbers)} become classes beside text such as "
+                f"{min(others)!r:.60}; if they mean no and yes, give the names of labels instead"
+            )
+        if len(self._classes) > 1 and min(self._classes.values()) == self._documents:
+            warn(
+                f"{self._path}: each document has all {len(self._classes):,} labels, such as "
+                f"{min(self._classes)!r:.60}; list only the labels that apply to the document"
+            )
+        if self._documents < MIN_DOUBTED:
             return
         first = next(iter(self._first), "")
         if first.strip().lower() in _HEADERS and self._classes[first] == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,13 @@ from .labeled import instances_of
 
 MAX_LABELS = 2**31 - 2  # indices have 32 bits in the core, and one class stands for "no label"
 
-# Whether a matrix is sparse, its number of columns, and its dtype.
-Indicator = tuple[bool, int, Any]
+
+class Indicator(NamedTuple):
+    """The form of an indicator matrix."""
+
+    is_sparse: bool
+    columns: int
+    dtype: Any
 
 
 def is_indicator(y: Any) -> bool:

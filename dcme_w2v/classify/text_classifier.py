@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.declarations import part_of
-from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
@@ -184,6 +184,9 @@ class TextClassifier(ProtocolEstimator):
         model = train(job, *parts, progress=self._progress)
         if several:
             model.record[LISTS] = True
+        if indicator is not None:
+            absent = {*range(indicator.columns)}.difference(model.classes_.tolist())
+            model.record[INDICATOR] = [indicator.is_sparse, indicator.dtype.str, sorted(absent)]
         self._take(model)
         return self
 
@@ -332,12 +335,13 @@ class TextClassifier(ProtocolEstimator):
         """Make an estimator from a trained model, with the parameters of its training."""
         self = cls(**_parameters_of(model))
         self._several = model.multilabel or bool(model.record.get(LISTS))
+        self._indicator = _recorded_indicator(model)
         self._take(model)
         return self
 
     def _take(self, model: Predictor) -> None:
         """Store a fitted model in the attributes of the estimator."""
-        classes = model.classes_ if self._indicator is None else np.arange(self._indicator[1])
+        classes = model.classes_ if self._indicator is None else np.arange(self._indicator.columns)
         self.model_, self.classes_ = model, sealed(classes)
 
     def __sklearn_tags__(self) -> Any:
@@ -358,6 +362,25 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
     return found
 
 
+def _recorded_indicator(model: Predictor) -> Indicator | None:
+    """Return the form of the indicator matrix that a model was fitted to, or None."""
+    if INDICATOR not in model.record:
+        return None
+    try:
+        is_sparse, kind, absent = model.record[INDICATOR]
+        form = Indicator(bool(is_sparse), len(absent) + len(model.classes), np.dtype(kind))
+        if form.dtype.kind in "biuf" and {*absent, *model.classes_.tolist()} == {
+            *range(form.columns)
+        }:
+            return form
+    except (TypeError, ValueError):
+        pass
+    raise FormatError(
+        f"the model's record of its indicator matrix ({INDICATOR}) does not match its classes; "
+        "train the model again"
+    )
+
+
 def _cell(text: Any) -> Any:
     """Convert a text to a table cell."""
     return text.text.split() if isinstance(text, Tokenized) else text
@@ -365,6 +388,8 @@ def _cell(text: Any) -> Any:
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 LISTS = "label_lists"  # record entry: y had lists of labels, as predictions then have
+# Record entry: y was an indicator matrix; whether sparse, its dtype, and its columns without ones.
+INDICATOR = "label_indicator"
 
 
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
@@ -372,13 +397,20 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """
-    if is_sparse(y) or (len(getattr(y, "shape", ())) == 2 and y.shape[1] != 1):
+    shape = getattr(y, "shape", ())
+    if is_sparse(y) or (len(shape) == 2 and shape[1] != 1):
         sets, columns = label_sets(y, texts)
-        form: Indicator = (is_sparse(y), columns, getattr(y, "dtype", np.dtype(np.int64)))
+        dtype = getattr(y, "dtype", None)
+        form = Indicator(is_sparse(y), columns, np.dtype(np.int64 if dtype is None else dtype))
         return [[str(one) for one in own] for own in sets], "integer", True, form
-    if getattr(y, "ndim", 1) > 1:
+    y = np.asarray(y)[:, 0] if len(shape) == 2 else y
+    if len(shape) > 2:
         raise UsageError("y has several columns; give a list of labels for each text")
-    if isinstance(y, str | bytes) or not isinstance(y, Iterable) or getattr(y, "ndim", 1) == 0:
+    if (
+        isinstance(y, str | bytes | Mapping)
+        or not isinstance(y, Iterable)
+        or getattr(y, "ndim", 1) == 0
+    ):
         raise UsageError(f"y={y!r:.40}: must be an iterable of labels, one per text")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     several = any(isinstance(one, _LISTS) for one in labels)

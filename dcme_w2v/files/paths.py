@@ -103,7 +103,9 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
         for path in value if isinstance(value, list | tuple) else [value]:
             if not isinstance(path, str | os.PathLike):
                 continue
-            path = local(os.fspath(path))
+            given_path, path = os.fspath(path), local(os.fspath(path))
+            if role != READS and path != given_path:
+                raise UsageError(f"{flag}={given_path}: is an address; give the path {path}")
             if not path:
                 raise UsageError(f"{flag}: the path is empty; name a file")
             if "\0" in path:

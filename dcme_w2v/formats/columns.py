@@ -220,7 +220,8 @@ def read_rows(
     """
     if not table.text:
         raise UsageError(
-            f"{table}: no text column is named; name it in the second argument of Table"
+            f"{table}: no text column is named; name it by --text-column, or as the second "
+            "argument of Table"
         )
     if table.rows is not None:
         yield from enumerate(rows_of_dicts(table, table.rows), 1)
@@ -365,9 +366,11 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
     # `int` includes bool; in a column with nulls, integers are stored as floats such as 1.0.
     if isinstance(value, int | float):
         value = [value]
-    if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
+    items = value if isinstance(value, list) else [value]
+    if wrong := [one for one in items if not isinstance(one, str | int | float)]:
         raise ValueError(
-            f"{name} is of type {type(value).__name__}; a label must be text, an integer or a list"
+            f"{name} has a value of type {type(wrong[0]).__name__}; labels must be text, integers, "
+            "or lists of these"
         )
     if not value:
         return NoneOfThese()
@@ -375,6 +378,11 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
         if isinstance(one, float) and not one.is_integer():
             raise ValueError(f"{name} is {one}; {NO_LABEL}")
     texts = [str(int(one) if isinstance(one, float) else one) for one in value]
+    if len(texts) > len({*texts}) and all((one,) in _INDICATORS for one in texts):
+        raise ValueError(
+            f"{name} is {value!r:.60}, as in a row of an indicator matrix; list only the names of "
+            "the labels that apply"
+        )
     return tuple(label for text in texts if (label := label_of(text)))
 
 
@@ -396,6 +404,12 @@ def _listed(names: Iterable[str]) -> str:
 
 def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
     return {name for name in names if _field(record, name, names) is names}
+
+
+def _check_distinct(table: Table, names: Sequence[str]) -> None:
+    for name in table.names:
+        if names.count(name) > 1:
+            raise CorpusError(f"{table}: has two columns {name!r}; rename one")
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
@@ -489,9 +503,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
 
     rows = csv.reader(counted(), delimiter=delimiter, strict=True)
     header = next(rows)
-    for name in table.names:
-        if header.count(name) > 1:
-            raise CorpusError(f"{table}: has two columns {name!r}; rename one")
+    _check_distinct(table, header)
     _check_columns(table, header, {*table.names} - {*header})
     places = [header.index(name) for name in table.names]
     for row in rows:
@@ -535,6 +547,7 @@ def _arrow_records(
 
     empty = pa.RecordBatch.from_pylist([], schema)
     missing = {name for name in table.names if _column(empty, name) is None}
+    _check_distinct(table, schema.names)
     _check_columns(table, schema.names, missing)
     wanted = {*table.names, *(name.split(".")[0] for name in table.names)}
     chosen = [name for name in schema.names if name in wanted]

@@ -116,6 +116,17 @@ def _joined(value: Any) -> Any:
     return "|".join(map(str, value)) if isinstance(value, list) else value
 
 
+def _encodable(value: Any) -> Any:
+    """Replace surrogates in texts by ?, as in the other formats."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return list(map(_encodable, value))
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(one) for name, one in value.items()}
+    return value
+
+
 def _write_parquet(
     path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
 ) -> None:
@@ -131,6 +142,8 @@ def _write_parquet(
         except OverflowError:  # an integer is 2^63 or more
             known[name] = pa.uint64()
             return pa.array(values, known[name])
+        except UnicodeEncodeError:  # a text has surrogates
+            return pa.array(_encodable(values), known.get(name))
 
     def tables() -> Iterator[Any]:
         left = iter(rows)

@@ -364,7 +364,7 @@ def check_weights(sample_weight: Any, count: int) -> F64:
         return np.ones(count)
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"sample_weight: weights must be numbers ({error})") from None
     if weights.ndim == 0:
         weights = np.full(count, float(weights))

@@ -65,9 +65,11 @@ def plain_text(name: str) -> str:
 
 @contextlib.contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Ignore matplotlib's warnings about letters that its font does not have."""
+    """Ignore matplotlib's warnings about letters its font lacks and about very long words."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support")
+        warnings.filterwarnings(
+            "ignore", "Glyph|Matplotlib currently does not support|constrained_layout not applied"
+        )
         yield
 
 

@@ -4,10 +4,12 @@ import json
 import pickle
 from copy import deepcopy
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described, edit
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -17,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 import dcme_w2v as dw
 from dcme_w2v import TextClassifier
 from dcme_w2v.declarations import flag_of
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import FormatError, UsageError
 
 WORDS = {"tea": "green black cup milk sugar leaf", "road": "red bus stop wheel train car"}
 TOPICS = ["tea", "road", "road"] * 30
@@ -105,7 +107,7 @@ def test_it_works_in_scikit_learns_tools():
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
         (["a", "b"], ["x y", "x  y"], "has the same spelling in files as another label"),
         (["a", "b"], ["x", " "], "is empty"),
-        (["a", "b"], np.ones((2, 1)), "y has several columns"),
+        (["a", "b"], np.ones((2, 1, 1)), "y has several columns"),
         (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
         (["?", "!"], ["x", "y"], "no words"),
     ],
@@ -133,6 +135,10 @@ def test_models_of_other_kinds_are_refused(cli):
         Path("m").unlink()
 
 
+class _Name(str, Enum):
+    TEN, NINE = "10", "9"
+
+
 KINDS = {
     "large integers": [2**64 - 1, 1],
     "beyond numpy": [2**70, -7],
@@ -141,6 +147,7 @@ KINDS = {
     "numpy's": list(np.array([3, 20], dtype=np.uint8)),
     "booleans": [True, False],
     "text": ["10", "9"],
+    "enumerations": [_Name("9"), _Name("10")],
 }
 
 
@@ -153,7 +160,8 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
     y[0] = [*own.values()] if several else y[0]
     model = TextClassifier(threads=1).fit(TEXTS, y)
     model.save(tmp_path / "m")
-    expected, last = sorted(own.values()), own[TOPICS[-1]]
+    given = [one.value if isinstance(one, Enum) else one for one in KINDS[kind]]
+    expected, last = sorted(given), dict(zip(WORDS, given, strict=True))[TOPICS[-1]]
     p = model.predict_proba(TEXTS)
     for one in (model, TextClassifier.load(tmp_path / "m"), dw.load(tmp_path / "m")):
         assert one.classes_.tolist() == expected
@@ -180,7 +188,9 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
     (["a\nb", "a"], "written as 'a b' in files; rename it"),
     ([" a", "b"], "written as 'a' in files"), (["1.0", "2.0"], "written as '1' in files"),
     ("ab", "y='ab': must be an iterable of labels"), (5, "y=5: must be an iterable"),
-    (None, "y=None: must be an iterable"), ([["a"], 3], "lists of labels and 3; give only lists"),
+    (None, "y=None: must be an iterable"), ({"a": 0, "b": 1}, "must be an iterable of labels"),
+    ([[0, 0, 1], [1, 0, 0]], "an indicator matrix"),
+    ([["a"], 3], "lists of labels and 3; give only lists"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
     with pytest.raises(ValueError, match=message):
@@ -197,7 +207,7 @@ def test_lists_of_one_label_stay_lists_after_a_load(tmp_path):
 @pytest.mark.parametrize("kind", ["float16", "float32", "object"])
 def test_numbers_of_numpy_are_labels(kind):
     labels = np.array([1, 2], kind)
-    for y in (labels, list(labels)):
+    for y in (labels, list(labels), labels[:, np.newaxis]):
         assert TextClassifier().fit(["a", "b"], y).classes_.tolist() == [1, 2]
 
 
@@ -281,10 +291,19 @@ def test_scores_are_features_times_weights_plus_biases(fitted, kind):
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
-def test_an_indicator_matrix_gives_such_matrices(form):
+def test_an_indicator_matrix_gives_such_matrices(form, here):
     y = form(np.array([[one == "tea", one == "road", 0] for one in TOPICS], dtype=np.int8))
     model = TextClassifier().fit(TEXTS, y)
-    found = model.predict(TEXTS)
+    model.save("m")
+    found, loaded = model.predict(TEXTS), TextClassifier.load("m")
+    same = loaded.predict(TEXTS)
+    assert type(same) is type(found) and same.dtype == found.dtype and abs(same - found).sum() == 0
+    assert loaded.classes_.tolist() == [0, 1, 2]
+    assert abs(loaded.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
+    for wrong in (7, [True, "<i8", [1]], [True, "O", [2]], [True, "?", 2], [1, "<i8", [3]]):
+        edit("m", record={**described("m")["record"], "label_indicator": wrong})
+        with pytest.raises(FormatError, match="label_indicator"):
+            TextClassifier.load("m")
     assert type(found) is type(y) and found.shape == y.shape and found.dtype == y.dtype
     assert abs(found - y).sum() == 0 and model.score(TEXTS, y) == 1
     assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(TEXTS)[:, 2].max() == 0

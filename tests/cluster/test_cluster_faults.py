@@ -327,7 +327,7 @@ def test_an_address_without_a_scheduler_is_one_line_and_no_traceback(tmp_path, h
     lines = done.stderr.splitlines()
     assert len(lines) == 4
     assert all(one.startswith("error: --cluster t") for one in lines)
-    assert all("no scheduler answers" in one for one in lines)
+    assert all(re.search("no scheduler answers.* with certificates", one) for one in lines)
 
 
 def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
@@ -426,14 +426,6 @@ def test_an_invalid_address(address, here):
     (here / "5.json").write_text('{"address": 5}')
     with pytest.raises(UsageError, match=r"cluster.*HOST:PORT"), open_cluster(address):
         pass
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9"])
-def test_an_unreachable_scheduler_is_one_line(address, monkeypatch, here, cli):
-    monkeypatch.setattr(dask, "CONNECT_SECONDS", 1)
-    (here / "c").write_text("a b c\n" * 30)
-    said = cli.error(f"train c --output v.bin --quiet --cluster {address}")
-    assert f"--cluster {address}: " in said and re.search("no scheduler.*certificates", said)
 
 
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):

@@ -45,6 +45,38 @@ def test_labels_that_are_numbers_are_integers(cli, kind, labels, is_wrong):
         assert len(dw.load("m").classes_) == 2
 
 
+@pytest.mark.parametrize("kind", TYPED)
+@pytest.mark.parametrize("labels, said", [
+    ([[0, 0, 1], [1, 0, 0]], "row 1: label is [0, 0, 1], as in a row of an indicator matrix"),
+    ([[True, False], [True, True]], "row 2: label is [True, True], as in a row of an indicator"),
+    ([[1, 2], [2]], None), ([["a", "a"], ["b"]], None),
+    ([[0, 1], [1, 0]], "each document has all 2 labels, such as '0'; list only"),
+    ([["a", "b"], ["b", "a"]], "each document has all 2 labels, such as 'a'; list only"),
+])  # fmt: skip
+def test_rows_of_an_indicator_matrix_are_no_labels(cli, kind, labels, said):
+    found = cli.run(TRAIN.format(written(kind, labels * 6)).replace("--quiet", ""))
+    assert said in cli.err if said else "documents of 2 classes" in cli.err and not found
+    assert bool(found) == ("row" in (said or "")) and ("warning" in cli.err) == (
+        "all 2" in str(said)
+    )
+
+
+@pytest.mark.parametrize("kind", ["txt", "fasttext", "csv", "jsonl"])
+@pytest.mark.parametrize("labels, is_odd", [
+    ([0, 1, "spam"], True), (["1", "ham", "spam"], True), ([0, 1, 2], False),
+    (["v1", "v2", "v3"], False), (["1", "2", "spam"], False),
+])  # fmt: skip
+def test_no_and_yes_beside_names_are_warned_of(cli, kind, labels, is_odd):
+    cli(TRAIN.format(written(kind, labels * 4)).replace("--quiet", ""))
+    assert ("if they mean no and yes" in cli.err) == is_odd
+
+
+@pytest.mark.parametrize("value, kind", [({}, "dict"), ([None], "NoneType"), ([["a"]], "list")])
+def test_other_values_are_no_labels(cli, value, kind):
+    said = cli.error(TRAIN.format(written("jsonl", [value, "b"] * 6)))
+    assert f"row 1: label has a value of type {kind}; labels must be text, integers, or" in said
+
+
 @pytest.mark.parametrize("line", [
     "classify train {} -o m --quiet", "latent fit {} -o m --quiet",
     "fuse fit {} --unlabeled {} -o m --quiet",
@@ -115,6 +147,14 @@ def test_kept_columns_keep_their_types(cli, kind):
         assert "pip install pandas" in message
     cli(f"classify predict m t --text-column text --keep {','.join(columns)} -o o.parquet")
     assert parquet.read_table("o.parquet").select([*columns]).equals(table.select([*columns]))
+    for value, kept in (
+        ("a\ud800", "a?"),
+        (["\udfff", "b"], ["?", "b"]),
+        ({"x": "\ud800"}, {"x": "?"}),
+    ):
+        path = write("s.jsonl", [{"text": "tea", "n": value}])
+        cli(f"classify predict m {path} --text-column text --keep n -o o.parquet")
+        assert parquet.read_table("o.parquet")["n"].to_pylist() == [kept]
     rows = [{"text": "tea", "n": n} for n in [1] * 10_000 + [2**64 - 1]]
     cli(f"classify predict m {write('t.jsonl', rows)} --text-column text --keep n -o o.parquet")
     found = parquet.read_table("o.parquet")["n"]
@@ -278,6 +318,18 @@ def test_damaged_matrix_market(cli, text, said):
     Path("x.mtx").write_text(text)
     Path("y").write_text("a\nb\n")
     assert said in cli.error(f"{TRAIN.format('x.mtx')} --labels y")
+
+
+@pytest.mark.parametrize("line", [
+    "vocab t.tsv -o", "classify train t.tsv --quiet -o", "train t.tsv -o v.bin --checkpoint",
+    "train t.tsv --quiet -o v.bin --log-json", "search t.tsv --quiet -o",
+])  # fmt: skip
+def test_outputs_are_paths(cli, line):
+    Path("t.tsv").write_text("a\ttea\nb\tboat\n" * 6)
+    said = cli.error(f"{line} file:///tmp/a%20b")
+    assert "=file:///tmp/a%20b: is an address; give the path /tmp/a b" in said.replace(
+        " file:", "=file:"
+    )
 
 
 def test_addresses_of_files_are_paths(cli, here):

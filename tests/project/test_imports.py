@@ -35,7 +35,7 @@ ALLOWED = [
     ("classify predict l docs.tsv --output p.tsv", COMMAND | {"threadpoolctl"}),
     ("latent show l", COMMAND | {"threadpoolctl"}),
     ("fuse shrink c --output s", SPARSE),
-    ("classify predict s docs.tsv --output p.tsv", COMMAND),
+    ("classify predict small docs.tsv --output p.tsv", COMMAND),
     ("classify predict f docs.tsv --output p.tsv", SPARSE),
     ("transform l docs.tsv --output p.svm", SPARSE),
     ("transform d docs.tsv --output p.svm", SPARSE),
@@ -64,6 +64,7 @@ def place(tmp_path_factory):
         "latent fit docs.tsv --output l --latent 2 --quiet",
         "fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output f --quiet",
         "scdv fit docs.tsv --vectors v.bin --clusters 2 --output d --quiet",
+        "fuse shrink c --output small --quiet",
         "search text.txt --output index --quiet",
     )
     return place

@@ -406,7 +406,7 @@ def test_rows_that_are_dicts():
         ),
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
         (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
-        ([Table("t.csv")], None, "no text column is named"),
+        ([Table("t.csv")], None, "no text column is named; name it by text_column, or"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):
