@@ -147,7 +147,7 @@ def class_weights(
                 if place.keys() <= given.keys():
                     continue
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
-            if not isinstance(weight, Real) or not 0 <= weight <= MOST_WEIGHT:
+            if not isinstance(weight, Real) or weight < 0 or not weight <= MOST_WEIGHT:
                 raise UsageError(
                     f"--class-weight: {name!r} has the weight {weight!r}; give a number above 0 "
                     f"and at most {MOST_WEIGHT:,}"

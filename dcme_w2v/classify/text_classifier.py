@@ -397,7 +397,7 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     if is_sparse(y) or (len(shape) == 2 and shape[1] != 1):
         sets, columns = label_sets(y, texts)
         dtype = getattr(y, "dtype", None)

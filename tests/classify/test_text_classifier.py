@@ -327,6 +327,10 @@ def test_texts_of_weight_0_are_left_out_and_others_count_as_often():
         assert model.predict(["red bus"]) == [label]
     with pytest.raises(UsageError, match="sample_weight has the shape"):
         TextClassifier().fit(TEXTS, TOPICS, [1.0])
+    with pytest.raises(UsageError, match="sample_weight: weights must be numbers"):
+        TextClassifier().fit(TEXTS, TOPICS, [10**400] * 90)
+    with pytest.raises(UsageError, match="give a number above 0"):
+        TextClassifier(class_weight={"tea": 10**400}).fit(TEXTS, TOPICS)
 
 
 def test_empty_and_missing_texts_are_told():

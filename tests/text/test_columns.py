@@ -204,6 +204,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         (b'{"x": "\xff"}\n', "row 1: is not UTF-8"),
         (b"PAR1 and no more", "row 1: Parquet magic bytes not found in footer"),
         ("x,x\n1,2\n", "has two columns 'x'"),
+        pytest.param("Parquet", "has two columns 'x'; rename one", id="Parquet"),
         pytest.param(
             "x\na\0b\n" * 9,
             "row 1: (the text has a NUL character|line contains NUL)",
@@ -219,6 +220,9 @@ def test_damaged_files(content, message):
     Path("t").write_bytes(content.encode() if isinstance(content, str) else content)
     if content in (b"PAR1 and no more", b"\xff\xff\xff\xff and no more"):
         pytest.importorskip("pyarrow")
+    if content == "Parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(parquet.pa.table([["a"], ["b"]], names=["x", "x"]), "t")
     with pytest.raises(CorpusError, match=message):
         lines_of("t", "x")
 
