@@ -221,8 +221,9 @@ def test_damaged_files(content, message):
     if content in (b"PAR1 and no more", b"\xff\xff\xff\xff and no more"):
         pytest.importorskip("pyarrow")
     if content == "Parquet":
+        pa = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(parquet.pa.table([["a"], ["b"]], names=["x", "x"]), "t")
+        parquet.write_table(pa.table([["a"], ["b"]], names=["x", "x"]), "t")
     with pytest.raises(CorpusError, match=message):
         lines_of("t", "x")
 
