@@ -98,7 +98,7 @@ def info(path: PathLike) -> Facts:
     """
     name = os.fspath(path)
     if is_stream(name):
-        raise UsageError(f"{name}: is a stream; give a file or folder")
+        raise UsageError(f"{name}: a stream cannot be described; give a file or folder")
     more: Facts = {}
     if Path(name).is_dir() and not is_static_folder(name):
         generations = generations_in(Path(name))

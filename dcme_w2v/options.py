@@ -302,8 +302,8 @@ def _share(given: str | None) -> float | None:
 def _check_share(given: str) -> None:
     if (share := _share(given)) is not None and not 0 < share < 1:
         raise UsageError(
-            f"--holdout={given}: must be a share between 0 and 1, or a file (write ./{given} if "
-            "that is its name)"
+            f"--holdout={given}: must be a fraction between 0 and 1, or a file (./{given} for "
+            "a file with this name)"
         )
 
 

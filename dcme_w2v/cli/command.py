@@ -142,7 +142,9 @@ class Command(click.Command):
         if values.get("as_json") or values.get("dry_run") or not written:
             check_standard_output()
         if values.get("as_json") and STANDARD in written:
-            raise UsageError("--json: needs standard output for itself; write the results to files")
+            raise UsageError(
+                "--json: cannot share standard output with results; write them to files"
+            )
         ignore_broken_pipe(*written)
         given = given_options(ctx)
         for param in self.params:  # a number that is never valid is reported before missing files

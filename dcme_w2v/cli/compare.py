@@ -46,8 +46,8 @@ def compare(
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"there are {len(vectors)} files; give two, or put the second text's files after "
-                "--with"
+                f"two files are required, not {len(vectors)}; to give more, put the second text's "
+                "files after --with"
             )
         vectors, others = vectors[:1], vectors[1:]
     found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)

@@ -135,7 +135,9 @@ def neighbors(
     from dcme_w2v.formats.texts import tokens_of
 
     if not words and vectors == STANDARD:
-        raise UsageError("VECTORS is standard input; give the words as arguments")
+        raise UsageError(
+            "standard input cannot supply both VECTORS and words; give words as arguments"
+        )
     v = dw.Vectors.load(vectors)
     chosen = None
     if among is not None:

@@ -26,7 +26,9 @@ def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -
     from dcme_w2v.words.language_model import LanguageModel
 
     if not words and model == STANDARD:
-        raise UsageError("the model is read from standard input; give the words as arguments")
+        raise UsageError(
+            "standard input cannot supply both MODEL and words; give words as arguments"
+        )
     loaded = LanguageModel.load(model)
 
     def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:

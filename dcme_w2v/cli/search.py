@@ -89,7 +89,9 @@ def search(
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
-        raise UsageError("DOCS is standard input; give queries by --query")
+        raise UsageError(
+            "standard input cannot supply both DOCS and queries; give queries by --query"
+        )
     options = collect(SearchOptions, values)
     found = _loaded(docs, options, vectors, output, encoding_errors, quiet)
     if output:

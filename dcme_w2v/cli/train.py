@@ -85,10 +85,10 @@ def train(
     unk = given.get("unk")
     if not corpus and unk is not None and Path(unk).exists():
         raise UsageError(
-            f"no corpus is given, since {unk} was read as the value of --unk; give --unk last"
+            f"no corpus was given, because {unk} was read as the value of --unk; put --unk last"
         )
     if not corpus:
-        raise UsageError("no corpus is given; give files or folders, or - for standard input")
+        raise UsageError("no corpus was given; name files or folders, or use - for standard input")
     if "output" not in given and not dry_run:
         raise UsageError("no --output is given; give a file for the vectors, or --dry-run")
     found = trained(

@@ -200,9 +200,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 def check_text(path: PathLike) -> None:
     """Raise before work starts if `path` cannot be written or has a binary format's suffix."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
-        raise UsageError(
-            f"{os.fspath(path)}: this output is text, not {suffix}; name it .txt instead"
-        )
+        raise UsageError(f"{os.fspath(path)}: text cannot be written as {suffix}; name a .txt file")
     check_writable(path)
 
 
@@ -291,7 +289,7 @@ def temporary_folder() -> str:
     except FileNotFoundError:  # no folder is writable, for example in a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
-            f"{named}: no folder for temporary files is writable; set TMPDIR to one that is"
+            f"{named}: no folder for temporary files is writable; set TMPDIR to a writable folder"
         ) from None
 
 
@@ -416,9 +414,9 @@ def check_suffix(path: PathLike) -> None:
     suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
         raise UsageError(
-            f"{os.fspath(path)}: {suffix} files are not supported; name another (vectors: .txt, "
-            ".bin or .safetensors; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst after "
-            "it)"
+            f"{os.fspath(path)}: {suffix} files are not supported; use another suffix (vectors: "
+            ".txt, .bin or .safetensors; rows: .npz or .svm; to compress, add .gz, .bz2, .xz or "
+            ".zst)"
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(

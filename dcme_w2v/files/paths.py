@@ -141,15 +141,17 @@ def _check_conflict(target: _File, other: _File) -> None:
         place, folder = (Path(os.path.realpath(one.path)) for one in (target, other))
         if place.is_relative_to(folder):
             raise UsageError(
-                f"{target.shown}: is in the folder {other.shown}, which is read; choose a file "
-                "outside"
+                f"{target.shown}: is inside the input folder {other.shown}; choose a file outside "
+                "that folder"
             )
 
 
 def _check_folder(one: _File) -> None:
     place = Path(os.path.realpath(one.path))
     if one.path == STANDARD:
-        raise UsageError(f"{one.shown}: is standard output; name a folder")
+        raise UsageError(
+            f"{one.shown}: a folder cannot be written to standard output; name a folder"
+        )
     if place.exists() and not place.is_dir():
         raise UsageError(f"{one.shown}: is a file; give a folder")
     check_parent(one.shown, place)

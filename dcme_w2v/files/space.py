@@ -39,7 +39,7 @@ def check_addresses() -> None:
     if limit is not None and limit < needed:
         raise ResourceError(
             f"the address-space limit is {limit >> 20} MB, but numpy and scipy need {needed >> 20} "
-            "MB: raise the limit (ulimit -v), or set OPENBLAS_NUM_THREADS=1"
+            "MB; raise the limit (ulimit -v), or set OPENBLAS_NUM_THREADS=1"
         )
 
 
@@ -49,7 +49,7 @@ def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
     if limit is None or needed <= limit:
         return None
     return OutOfMemoryError(
-        f"{what} needs {needed:,} bytes of memory, but only {limit:,} are available: {remedy}"
+        f"{what} needs {needed:,} bytes of memory, but only {limit:,} are available; {remedy}"
     )
 
 
@@ -61,7 +61,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
     needed : int
         Bytes.
     what, remedy : str
-        Parts of the message "WHAT needs N bytes of memory, but only M are available: REMEDY".
+        Parts of the message "WHAT needs N bytes of memory, but only M are available; REMEDY".
 
     Raises
     ------

@@ -545,5 +545,5 @@ def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
     if dtype.hasobject:
         raise ValueError("it contains Python objects, which cannot be read safely")
     if min(shape, default=0) < 0:
-        raise ValueError(f"its shape {shape} has a negative length")
+        raise ValueError(f"the array shape {shape} has a negative dimension")
     return dtype, shape, "F" if fortran else "C"

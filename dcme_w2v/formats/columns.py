@@ -316,14 +316,16 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     forms.add(form)
     if len(forms) > 1:
         raise ValueError(
-            "several label columns have 0 and 1 in some rows, as if each column were a label, but "
-            "other values elsewhere; join the labels by | in one column"
+            "the label columns have only 0 and 1 in some rows, but other values in others; join "
+            "the labels by | in one column"
         )
 
 
 def _check_one_kind(kinds: set[bool]) -> None:
     if len(kinds) > 1:
-        raise ValueError("the text columns mix text and lists of tokens; use only one of them")
+        raise ValueError(
+            "the text columns contain both text and lists of tokens; use only one kind"
+        )
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
@@ -395,7 +397,7 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             return [found] if isinstance(found, str) else list(found)
     except (ValueError, SyntaxError):  # for example, 07 or a line break in quotes
         pass
-    raise ValueError(f"{name} is {text!r:.60}, a list stored as text; join its labels by |")
+    raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels by |")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -622,7 +624,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
         if 0 <= value < len(names):
             return names[value]
         raise ValueError(
-            f"the class {value} has no name, since there are only {len(names)} names; correct it"
+            f"class {value} has no name, because only {len(names)} classes have one; correct it"
         )
 
     return pa.array([name(one) for one in column.to_pylist()])

@@ -111,7 +111,9 @@ def _files_of_dataset(folder: str) -> list[str]:
     if (about := Path(folder, "dataset_dict.json")).is_file():
         splits = read_json(about, "write the folder again").get("splits")
         listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
-        raise CorpusError(f"{folder}: is a dataset with several splits; give one of {listed:.200}")
+        raise CorpusError(
+            f"{folder}: a dataset is read one split at a time; give one of {listed:.200}"
+        )
     if not (about := Path(folder, "state.json")).is_file():
         return []
     files = read_json(about, "write the folder again").get("_data_files")
@@ -420,7 +422,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         return listed(corpus), None
     if hasattr(corpus, "columns"):  # a table of pandas, polars or pyarrow
         raise UsageError(
-            "--corpus: is a DataFrame, whose rows are not read; give its text column, as df['text']"
+            "--corpus: a DataFrame cannot be read as text; give its text column, such as df['text']"
         )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
@@ -428,8 +430,8 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         )
     if isinstance(corpus, Mapping):
         raise UsageError(
-            "--corpus: is a dict, whose values are not read; give its values, or a list of "
-            "sentences (word counts belong to --read-vocab)"
+            "--corpus: a dict cannot be read as text; give its values, or a list of sentences (for "
+            "word counts, use --read-vocab)"
         )
     if isinstance(corpus, list | tuple):
         return _listed(corpus)
@@ -447,10 +449,9 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
         return listed(corpus), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
-            f"--corpus: {len(corpus):,} strings without whitespace, such as {corpus[0]!r:.60}, "
-            "are no "
-            "files and have no context words: give sentences with spaces between the tokens, or "
-            "lists of tokens"
+            f"--corpus: the {len(corpus):,} strings, such as {corpus[0]!r:.60}, neither name files "
+            "nor have several tokens; give sentences with spaces between the tokens, or lists of "
+            "tokens"
         )
     return (), Sentences(corpus)
 

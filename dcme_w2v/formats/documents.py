@@ -255,7 +255,7 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
-            f"{path}: line {number} has an empty label; write its name after __label__"
+            f"{path}: line {number} has an empty label; write the label after __label__"
         )
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
@@ -341,8 +341,8 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
             tags.append(columns[-1].strip())
         if len(tags) not in (0, len(tokens)):
             raise CorpusError(
-                f"{path}: line {number}: only some tokens of its sentence have a tag; "
-                "tag all of them in the last column, or none"
+                f"{path}: line {number}: only some tokens in the sentence have a tag; "
+                "tag all tokens in the last column, or none"
             )
     return Sentence(tokens, tags, path, block[0][0])
 

@@ -131,7 +131,7 @@ def read_npz(path: PathLike) -> csr_matrix:
             file.seek(0)
             matrix = sparse.load_npz(file)
             if matrix.format not in ("coo", "csr", "csc"):
-                raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr")
+                raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
             _check_size(total + 8 * matrix.shape[0], name)  # each row start takes 8 bytes
             return checked_rows(matrix)
     except (DcmeError, MemoryError):
@@ -141,8 +141,8 @@ def read_npz(path: PathLike) -> csr_matrix:
     except Exception as error:  # zipfile and numpy raise many types of errors for corrupt files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
-            f"{name}: is not a valid sparse matrix ({reason}); write it again, by scipy's save_npz "
-            "or dcme-w2v transform"
+            f"{name}: is not a valid sparse matrix ({reason}); write it again with scipy's "
+            "save_npz or dcme-w2v transform"
         ) from None
 
 
@@ -170,8 +170,8 @@ def read_mtx(path: PathLike) -> csr_matrix:
     except Exception as error:  # scipy raises many types of errors for corrupt files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
-            f"{name}: is not a valid Matrix Market file ({reason}); write it again, by scipy's "
-            "mmwrite"
+            f"{name}: is not a valid Matrix Market file ({reason}); write it again with "
+            "scipy's mmwrite"
         ) from None
 
 

@@ -131,8 +131,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         when it is reached.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        one = f"{items!r:.60} is " + ("one text" if isinstance(items, str | bytes) else "no text")
-        raise UsageError(f"{one}, not a list of {name}s; give a list, as [{name}]")
+        raise UsageError(f"{items!r:.60} is not a list of {name}s; give a list, as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
         raise UsageError(
             f"the {name}s have several dimensions; give one dimension, such as one column of a "

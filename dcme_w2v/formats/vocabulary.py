@@ -218,7 +218,7 @@ class Vocabulary(Words):
         if wrong:
             line = f"{name}:{min(wrong) + 1}"
             raise FormatError(
-                f"{line}: is not a word, a space and a count; give a file that vocab wrote"
+                f"{line}: must be a word, a space and a count; give a file that vocab wrote"
             )
         find_duplicates(text, offsets, faults)
         if faults.any():

@@ -331,7 +331,8 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
         return y, without
     if without.all():
         raise UsageError(
-            f"no row has a label, since all are {array[0]!r}; give labels of at least two classes"
+            f"all labels are {array[:1].tolist()[0]!r}, which means unlabeled; give labels of "
+            "at least two classes"
         )
     filled = array.copy()
     filled[without] = array[~without][0]

@@ -121,7 +121,7 @@ def read_items(
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
         raise UsageError(
-            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; give more"
+            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; give more rows"
         )
     groups = found if any(found) else []
     if labels is not None:
@@ -421,7 +421,9 @@ def explore(
     for option, value, least in (("color", color, 1), ("limit", limit, 3), ("seed", seed, 0)):
         whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:
-        raise UsageError(f"there are {len(sources)} files; give one, or two to compare")
+        raise UsageError(
+            f"one or two files are required, not {len(sources)}; give one, or two to compare"
+        )
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
         raise UsageError(
             f"{name}: is not an HTML file name; name a file ending in .html, or give - for "

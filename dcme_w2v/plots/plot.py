@@ -69,7 +69,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     logs = [list(read_log(path)) for path in paths]
     every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
     if not every:
-        raise FormatError(f"{', '.join(paths)}: no epoch has a loss; train longer")
+        raise FormatError(f"{', '.join(paths)}: no loss is recorded for any epoch; train longer")
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(
@@ -224,7 +224,7 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(
             f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; give "
-            "more"
+            "more words or rows"
         )
     points = plane(rows, method, seed)
     axes = new_figure(10, 10).add_subplot()
@@ -343,7 +343,7 @@ def _kind_of(paths: Sequence[str]) -> str:
     """
     for path in paths:
         if is_stream(path):
-            raise UsageError(f"{path}: is a stream; give a file")
+            raise UsageError(f"{path}: a stream cannot be plotted; save the data to a file")
     logs = [not (Path(path).is_dir() or is_vectors(path)) and is_log(path) for path in paths]
     if all(logs):
         return "logs"

@@ -22,9 +22,7 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-_MIN_VARIANCE = (
-    1e-6  # added to variances to keep them positive; multiplied by the variance if above 1
-)
+_MIN_VARIANCE = 1e-6  # added to variances; multiplied by the mean variance if above 1
 _START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work gains little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]

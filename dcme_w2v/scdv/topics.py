@@ -133,7 +133,8 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         together += (rows.T @ rows).toarray()
     if not documents:
         raise CorpusError(
-            "there are no documents on which to measure coherence; give a file with one per line"
+            "coherence requires documents, but there are none; give a file with one document per "
+            "line"
         )
     if not together.any():
         raise CorpusError(

@@ -128,7 +128,7 @@ def _kind_of(output: str) -> str:
         )
     if suffix != ".tsv" and compression_of(output) is not None:
         raise UsageError(
-            f"{output}: {suffix} files cannot be written compressed; name it X{suffix} or X.tsv.gz"
+            f"{output}: {suffix} files cannot be written compressed; use X{suffix} or X.tsv.gz"
         )
     return suffix
 

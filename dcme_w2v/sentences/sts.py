@@ -145,8 +145,8 @@ def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
             skipped += 1
     if len(scores) < 2 or len(set(scores)) < 2:
         raise FormatError(
-            f"{path}: must contain two pairs with different scores; write each line as a score and "
-            "two sentences, separated by tabs"
+            f"{path}: at least two pairs with different scores are required; on each line, write a "
+            "score and two sentences, separated by tabs"
         )
     return np.array(scores), sentences, skipped
 

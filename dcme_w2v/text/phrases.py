@@ -74,10 +74,13 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         raise FormatError(f"{given}: contains NUL bytes; give a text file of words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
-        raise FormatError(f"{given}: has no words; give connectors separated by whitespace")
+        raise FormatError(
+            f"{given}: the connector list is empty; give words separated by whitespace"
+        )
     if len(words) > MAX_CONNECTORS:
         raise UsageError(
-            f"--connectors={given}: has {len(words):,} words; at most {MAX_CONNECTORS} are allowed"
+            f"--connectors={given}: has {len(words):,} words, but at most {MAX_CONNECTORS} are "
+            "allowed"
         )
     return words
 
@@ -437,7 +440,7 @@ class _Text:
         if roles[between].any():
             word = connectors[int(np.flatnonzero(roles[between])[0])]
             raise FormatError(
-                f"the table has {word!r} both as a connector and as a side of a phrase"
+                f"the table has {word!r} both as a connector and as one word of a pair"
             )
         roles[between] = np.arange(1, 1 + len(connectors))
         self._passes.append((left, right, np.array(runs, dtype=np.uint32), joined, roles))

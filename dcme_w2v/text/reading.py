@@ -198,9 +198,8 @@ class Reading:
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
-                f"no line of {', '.join(self.corpus.paths[:3])} was held out; give --holdout a "
-                "larger share, "
-                "or a separate file"
+                f"no line of {', '.join(self.corpus.paths[:3])} was held out; set --holdout "
+                "to a larger fraction or to a file"
             )
 
     def counts(self) -> I64:

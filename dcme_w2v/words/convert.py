@@ -128,7 +128,7 @@ def convert(
         if options.reduce is not None:
             matrix, kept = reduced(matrix, options.reduce)
             share = f"{100 * kept:.1f}% of the variance"
-            reporter.message(f"{source}: {options.reduce} dimensions keep {share}")
+            reporter.message(f"{source}: {options.reduce} dimensions retain {share}")
         if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:
@@ -144,7 +144,7 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(
-            f"--invalid: {source} is a {kind}, in which rows cannot be skipped; give a word-vector "
+            f"--invalid: rows cannot be skipped in {source}, which is a {kind}; give a word-vector "
             "file"
         )
     vectors, faults = load_without_faults(source)

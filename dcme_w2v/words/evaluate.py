@@ -245,8 +245,8 @@ def eval_similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{name}: {len(gold)} of {len(rated)} pairs have both words among the first"
-            f" {min(limit, len(vectors.words)):,}; a correlation requires two "
-            "with different ratings"
+            f" {min(limit, len(vectors.words)):,}; a correlation requires "
+            "two such pairs with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], name)

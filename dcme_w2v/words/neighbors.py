@@ -187,7 +187,7 @@ def inverse_lengths(matrix: F32) -> F32:
     if not np.isfinite(squares).all():
         row = int(np.argmin(np.isfinite(squares))) + 1
         raise FormatError(
-            f"vector {row} has a length that is not finite: cosines cannot be computed; run "
+            f"cosines cannot be computed, because the norm of vector {row} is not finite; run "
             "dcme-w2v check on the vectors"
         )
     lengths = np.sqrt(squares)

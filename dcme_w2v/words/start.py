@@ -145,7 +145,7 @@ def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
     if not same or found.rows.shape != subwords.rows.shape:
         raise FormatError(
             f"{name}: has n-grams of {found.shortest}-{found.longest} characters in "
-            f"{len(found.rows)} buckets of {vectors.dim} dimensions: give --subwords="
+            f"{len(found.rows)} buckets of {vectors.dim} dimensions; give --subwords="
             f"{found.shortest}-{found.longest} --buckets={len(found.rows)} --dim={vectors.dim}"
         )
     subwords.rows[:] = found.rows
@@ -161,7 +161,7 @@ def _copy(
 ) -> None:
     if vectors.dim != table.shape[1]:
         raise FormatError(
-            f"{name}: has {vectors.dim} dimensions and --dim is {table.shape[1]}: "
+            f"{name}: has {vectors.dim} dimensions, but --dim is {table.shape[1]}; "
             f"give --dim={vectors.dim}"
         )
     found = [

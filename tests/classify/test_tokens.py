@@ -65,7 +65,7 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("EU X B-ORG\nrejects\n", "line 2: only some tokens of its sentence have a tag"),
+        ("EU X B-ORG\nrejects\n", "line 2: only some tokens in the sentence have a tag"),
         ("EU\nrejects X O\n", "line 2: only some tokens"),
         ("EU\tO\n\tO\n", "line 2 has no token"),
         ("EU O\n\u00a0 O\n", "line 2 has no token"),

@@ -111,9 +111,9 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
 @pytest.mark.parametrize("rest, message", [
     ("d.tsv --keep id", "--keep id: requires --text-column"),
     ("t.csv --text-column t --keep y", "has no column 'y'; its columns: t, x"),
-    ("d.tsv -o o.csv --json", "--json: o.csv would be a table"),
-    ("d.tsv -o o.parquet.gz", "name it without .gz"),
-    ("d.tsv -o o.npz", "o.npz: this output is text, not .npz"),
+    ("d.tsv -o o.csv --json", "--json: o.csv cannot hold JSON"),
+    ("d.tsv -o o.parquet.gz", "omit .gz"),
+    ("d.tsv -o o.npz", "o.npz: text cannot be written as .npz"),
     ("t.jsonl --text-column t --keep x -o o.parquet", "a column cannot be written as Parquet"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_written_leave_no_file(model, cli, rest, message):

@@ -59,8 +59,8 @@ def test_duplicates(docs, cli):
     [
         ("search none.txt --query a", "none.txt"),
         ("search empty --query a", "empty: no documents"),
-        ("search -", "DOCS is standard input; give queries by --query"),
-        ("search - --query -", "DOCS is standard input; give queries by --query"),
+        ("search -", "standard input cannot supply both DOCS and queries"),
+        ("search - --query -", "standard input cannot supply both DOCS and queries"),
         ("search docs.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
         ("search docs.txt --duplicates --query a", "omit --query"),
         ("search docs.txt --duplicates --threshold 2", "--threshold"),

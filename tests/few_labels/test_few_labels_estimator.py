@@ -69,7 +69,7 @@ def test_the_papers_form_binarises_values():
 def test_invalid_training_data():
     X, y = problem(12)
     for rows, labels, options, said in (
-        (X, np.full(120, -1), {}, "no row has a label"),
+        (X, np.full(120, -1), {}, "all labels are -1, which means unlabeled"),
         (X, np.where(np.arange(120) < 9, 0, -1), {}, "1 class"),
         (X, problem(2)[1], {}, "there are 2 labeled documents for folds=3"),
         (X - 1, y, {}, "Negative values in data: row 0, column 0"),

@@ -121,7 +121,7 @@ def test_two_equal_outputs_are_an_error(names, one, two):
 
 @pytest.mark.parametrize("name", ["sub/in", "sub/new", "here/sub/new"])
 def test_an_output_in_an_input_folder_is_an_error(names, name):
-    with pytest.raises(UsageError, match=f"{name}: is in the folder CORPUS sub, which is read"):
+    with pytest.raises(UsageError, match=f"{name}: is inside the input folder CORPUS sub"):
         guard((READS, "CORPUS", ("a", "sub")), (WRITES, "--output", name))
 
 
@@ -147,7 +147,7 @@ def test_what_does_not_conflict_is_accepted(names):
         (WRITES, "loop", "the symbolic links form a loop; remove one"),
         (WRITES, "socket", "is a socket or a disk device; name a file"),
         (LOG, "log.gz", "a log cannot be written compressed"),
-        (FOLDER, "-", "is standard output; name a folder"),
+        (FOLDER, "-", "a folder cannot be written to standard output"),
         (FOLDER, "a", "is a file; give a folder"),
     ],
 )

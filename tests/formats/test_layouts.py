@@ -266,7 +266,7 @@ def test_folders_of_datasets_have_names_of_classes(cli, numbers, in_schema):
     dataset("d", numbers, ["tea", "sea"], in_schema)
     line = f"classify train d {COLUMNS} -o m --threads 1"
     if 2 in numbers:
-        assert "the class 2 has no name, since there are only 2 names" in cli.error(
+        assert "class 2 has no name, because only 2 classes have one" in cli.error(
             f"{line} --quiet"
         )
         return
@@ -281,7 +281,7 @@ def test_one_split_of_a_folder_of_datasets_is_named(cli):
         dataset(f"d/{split}", [0, 1] * 6, ["tea", "sea"], True)
     Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
-    assert "d: is a dataset with several splits; give one of d/train, d/test" in said
+    assert "d: a dataset is read one split at a time; give one of d/train, d/test" in said
     cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
 
 

@@ -167,7 +167,7 @@ def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
 def test_rows_are_not_compressed_twice(vectors, name, here):
     Path("s.txt").write_text("the king\n")
     with pytest.raises(
-        ValueError, match=f"{name}: .np. files cannot be written compressed; name it X.np"
+        ValueError, match=f"{name}: .np. files cannot be written compressed; use X.np"
     ):
         dw.encode(vectors, "s.txt", name)
     assert not Path(name).exists()

@@ -195,7 +195,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         ('[{"x": "a"}]', "is a JSON array; write one object per line"),
         ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object per line"),
         ('{\n "x": "a"\n}\n', "row 1: the line is not JSON .*; write one object per line"),
-        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: the text columns mix text and lists"),
+        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: the text columns contain both text and lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: the line is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair the file"),
         ("x,y\n1\n", "row 1: has 1 fields, but the header has 2"),
@@ -593,7 +593,7 @@ def test_lists_that_are_written_as_text(here, text, labels):
 ])  # fmt: skip
 def test_lists_that_cannot_be_read_are_refused(here, text):
     write("d.csv", [{"t": "a b", "y": text}])
-    with pytest.raises(CorpusError, match=r"row 1: y is .*a list stored as text; join its"):
+    with pytest.raises(CorpusError, match=r"row 1: y is .*which is not a valid list; join the"):
         labels_in(dw.Table("d.csv", "t", "y"))
 
 
@@ -642,5 +642,5 @@ def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
 def test_columns_of_0_and_1_and_more_are_refused(here, other):
     rows = [{"t": "a", "y": own, "z": two} for own, two in [(0, 1), (1, 1), other]]
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(CorpusError, match="row 3: several label columns have 0 and 1"):
+    with pytest.raises(CorpusError, match="row 3: the label columns have only 0 and 1"):
         labels_in(dw.Table("d.jsonl", "t", "y,z"))

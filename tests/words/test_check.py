@@ -99,7 +99,7 @@ def test_vectors_too_large_for_cosines_are_named_and_loaded(cli, name, format):
     assert report.format == format
     vectors = Vectors.load(name)
     np.testing.assert_array_equal(vectors.vectors, matrix)
-    with pytest.raises(FormatError, match="vector 2 has a length that is not finite"):
+    with pytest.raises(FormatError, match="the norm of vector 2 is not finite"):
         vectors.most_similar("a")
     Path("docs").write_text("a b c\n")
     fit = f"scdv fit docs --vectors {name} --output m --clusters 1"

@@ -59,7 +59,7 @@ def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
     Path("c").write_text(TOKENS * 100)
     cli("train c --dim 4 --epochs 1 --threads 1 --output o.csv")
     [line] = warnings_in(cli.err)
-    assert "o.csv: will be word2vec text, not .csv; name a .txt" in line
+    assert "o.csv: vectors will be word2vec text, not .csv; name a .txt" in line
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ class Frame:
 @pytest.mark.parametrize(
     "corpus, message",
     [
-        ({"the cat": 3}, "is a dict, whose values are not read; give its values"),
-        (Frame(), "is a DataFrame, whose rows are not read; give its text column"),
-        (["東京は大きい", "日本語の文"], "2 strings without whitespace"),
-        (["the", "cat"], "2 strings without whitespace, such as 'the', are no files"),
+        ({"the cat": 3}, "a dict cannot be read as text; give its values"),
+        (Frame(), "a DataFrame cannot be read as text; give its text column"),
+        (["東京は大きい", "日本語の文"], "the 2 strings, such as"),
+        (["the", "cat"], "the 2 strings, such as 'the', neither name files"),
         ("the cat sat on the mat", "is text, not a file; give a list of sentences"),
     ],
 )

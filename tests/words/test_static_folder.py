@@ -222,10 +222,10 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
         (f"{CONVERT} --unit", "omit --format"),
         ("convert v.safetensors other --to sentence-transformers", "other content"),
         ("convert m w.safetensors --invalid skip", "is a folder"),
-        ("convert v.safetensors . --to sentence-transformers", "would be replaced"),
+        ("convert v.safetensors . --to sentence-transformers", "cannot be replaced"),
         ("convert m m2 --to sentence-transformers", "are already pooled"),
         ("encode m s.txt -o o.tsv --pooling usif", "are already pooled"),
-        ("encode m s.txt -o m/o.tsv", "is in the folder"),
+        ("encode m s.txt -o m/o.tsv", "is inside the input folder"),
     ],
 )
 def test_wrong_use(cli, line, message):

@@ -168,14 +168,17 @@ def _remove(folder: Path) -> None:
 def check_static_target(path: PathLike) -> None:
     """Raise before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
-        raise UsageError(f"{os.fspath(path)}: is a stream; name a folder")
+        raise UsageError(
+            f"{os.fspath(path)}: a folder cannot be written to a stream; name a folder"
+        )
     name = os.fspath(path)
     with write_errors(path):
         target = target_of(path)
         check_parent(name, target)
         if Path(os.path.realpath(".")).is_relative_to(target):
             raise UsageError(
-                f"{name}: is the current folder or contains it, and would be replaced; name another"
+                f"{name}: cannot be replaced, because it is or contains the current folder; name "
+                "another folder"
             )
         if target.is_dir():
             _check_replaceable(name, target)
@@ -192,7 +195,7 @@ def _check_replaceable(name: str, folder: Path) -> None:
     except (FormatError, OSError):
         ours = False
     if not ours or found - set(FILES):
-        raise UsageError(f"{name}: is a folder with other content; choose a new one")
+        raise UsageError(f"{name}: the folder has other content; choose a new folder")
 
 
 # ---- reading ----

@@ -66,7 +66,7 @@ class WordTables(Immutable):
         context = n if self.context is None else len(self.context.words)
         if not n == shape[0] == counts == context:
             raise UsageError(
-                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
+                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors; "
                 "give the same number of each"
             )
         others = [] if self.context is None else [self.context.vectors]
@@ -75,14 +75,14 @@ class WordTables(Immutable):
         for rows in (*others, *(self.neighbors or ())):
             if rows.shape != shape:
                 raise UsageError(
-                    f"further vectors of shape {rows.shape}: must be of shape {shape}, as the word "
-                    "vectors are"
+                    f"further vectors of shape {rows.shape}: must be of shape {shape}, like "
+                    "the word vectors"
                 )
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
             raise UsageError(f"the subword vectors must have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
-                "the context vectors are for different words; give both for the same words"
+                "the context vectors are for different words; give both tables for the same words"
             )
         if not np.diff(self.words.offsets).all():
             row = int(np.argmin(np.diff(self.words.offsets)))

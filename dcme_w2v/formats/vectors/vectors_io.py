@@ -220,7 +220,7 @@ def check_target(path: PathLike, format: str | None) -> str:
         raise UsageError(f"{name}: {chosen} files cannot be written compressed; name X{suffix}")
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
-            f"{name}: vectors cannot be written as {suffix}; name a .safetensors, .bin or .txt"
+            f"{name}: vectors cannot be written as {suffix}; name a .safetensors, .bin or .txt file"
         )
     return chosen
 
@@ -229,7 +229,10 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
     """Warn if the target's suffix belongs to a format other than the one to be written."""
     suffix = Path(path or "").suffix.lower()
     if format is None and suffix in _NOT_SO:
-        warn(f"{path}: will be word2vec text, not {suffix}; name a .txt, .bin or .safetensors")
+        warn(
+            f"{path}: vectors will be word2vec text, not {suffix}; name a .txt, .bin or "
+            ".safetensors file"
+        )
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
@@ -425,7 +428,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: is not a manifest and was not replaced; to write the manifest, rename it")
+        warn(f"{target}: was not replaced, because it is not a manifest; rename this file")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")

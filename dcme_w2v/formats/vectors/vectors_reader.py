@@ -189,8 +189,8 @@ class RowReader:
             start = len(line) + len(newline)
         if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
             raise FormatError(
-                f"{self.path}:1: a header of {self.promised or 0} rows and {self.dim} dimensions "
-                f"is not valid (at most {MAX_ROWS} and {MAX_DIM}); write the file again"
+                f"{self.path}:1: {self.promised or 0} rows and {self.dim} dimensions are not valid "
+                f"(at most {MAX_ROWS} rows, from 1 to {MAX_DIM} dimensions); write the file again"
             )
         return start
 
@@ -208,7 +208,7 @@ class RowReader:
             )
         if len(firsts) > 1 and all(len(one) > 1 and one[:1] == one[-1:] == b'"' for one in firsts):
             raise FormatError(
-                f"{place}: the words are in quotes, as R writes them; write them with quote=FALSE"
+                f"{place}: the words are in quotes; in R, write the file with quote=FALSE"
             )
 
     def _looks_binary(self) -> bool:
@@ -257,9 +257,8 @@ class RowReader:
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: the header promises {self.promised} rows of {self.dim} numbers, "
-                "too "
-                f"many for {self._size} bytes; run dcme-w2v check {self.path}"
+                f"{self.path}:1: {self._size} bytes cannot hold the {self.promised} rows of "
+                f"{self.dim} numbers in the header; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
