@@ -165,7 +165,7 @@ def test_no_line_held_out_is_an_error():
     held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]
     assert any(held)
     assert not all(held)
-    with pytest.raises(CorpusError, match="larger share"):
+    with pytest.raises(CorpusError, match="larger fraction"):
         split(path, 0.5, held.index(False))
     with pytest.raises(CorpusError, match="all 6 tokens are held out"):
         split(path, 0.5, held.index(True))
