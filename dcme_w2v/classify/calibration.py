@@ -24,10 +24,10 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds of slopes and factors, and of constants
-NOISES = (-9.0, 2.0)  # bounds of the log-odds of noise
-START = (0.0, 0.0, -3.0)  # initial log of the factor, constant, and log-odds of noise
-PRECISION = 1e-6  # the fit ends when the log-likelihood changes by a smaller share
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # limits for slopes or factors, and for constants
+NOISES = (-9.0, 2.0)  # limits for the log-odds of noise
+START = (0.0, 0.0, -3.0)  # initial log factor, constant, and log-odds of noise
+PRECISION = 1e-6  # fitting ends when the log-likelihood changes by a smaller fraction
 # The outer knots are at the margin of the hinge loss, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 # Number of bins per unit of score; scores above FARTHEST count as FARTHEST.
@@ -114,7 +114,7 @@ class Calibration:
 
     @classmethod
     def restored(cls, stored: Any) -> Calibration:
-        """Restore a calibration from its stored form; raise ValueError if that is invalid."""
+        """Restore a stored calibration; raise ValueError if its form is invalid."""
         kind, *rest = stored if isinstance(stored, list) and stored else [""]
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
@@ -124,24 +124,24 @@ class Calibration:
         if min(numbers[1:]) <= 0:
             raise ValueError("contains a slope that is not positive")
         if not 0 <= noise < 1:
-            raise ValueError("contains a noise share that is not between 0 and 1")
+            raise ValueError("contains a noise fraction that is not between 0 and 1")
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 
 def logistic(odds: Any) -> Any:
-    """Return the probabilities of log-odds."""
+    """Convert log-odds to probabilities."""
     return np.exp(-np.logaddexp(0.0, -odds))
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the increases of the log-odds between knots, such that their sum is 0 at score 0."""
+    """Return the increases in log-odds between knots, whose running sum is 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return the length of each piece between 0 and a score, shape (scores, pieces)."""
+    """Return the part of each piece between 0 and a score, shape (scores, pieces)."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -183,7 +183,7 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
 
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit slope a, constant b and a share of noise to documents that have one label each.
+    """Fit a slope, a constant and a noise fraction to documents with one label each.
 
     As b falls, the probabilities become the softmax of a times the scores. One part in n + 1 of
     each document's target is the uniform distribution; see `likeliest_factors`. Without a share of
@@ -199,7 +199,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         a, b, noise = math.exp(at[0]), at[1], float(logistic(at[2]))
         clean = np.exp(Calibration("normalized", (a,), b).apply(scores))
         p = (1 - noise) * clean + noise / classes
-        of_clean = wanted * (1 - noise) * clean / p  # the posterior that the label is not noise
+        of_clean = wanted * (1 - noise) * clean / p  # posterior probability of no noise
         # The derivative of log sigma(x) is sigma(-x).
         slopes = of_clean.sum(axis=1, keepdims=True) * clean - of_clean
         slopes *= logistic(-(a * centered + b))
@@ -216,7 +216,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Return the most likely factors for adding models' scores, and their log-likelihood.
+    """Return the most likely factors for summing models' scores, and the log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

@@ -48,14 +48,14 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-EPOCHS_OF_DUAL = 6  # 6 epochs are as good as 16 on text; few documents get four times as many
+EPOCHS_OF_DUAL = 6  # on text, 6 epochs are as good as 16; few documents require 24
 # The candidates for LinearSVC's C; 0.1 resists wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-# Rare classes with high weights need low values: with 3% in the smaller class, they raise balanced
+# Rare classes with high weights need a low C: with 3% in the smaller class, they raise balanced
 # accuracy from .79 and .63 to .92 and .90 (two groups). They are tried if weights differ by more
 # than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
-MOST_SQUARED = 4.0  # the dual solver takes too many epochs for rows with larger squared lengths
+MOST_SQUARED = 4.0  # the dual solver takes too many epochs for rows with larger squared norms
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents by default and with --tune
 # A setting that resists wrong labels may be this much worse, since such labels hide its benefit.
@@ -65,7 +65,7 @@ KEPT = 3  # 1/KEPT of the candidates continue with KEPT times as many documents
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
 Setting = dict[str, Any]  # values of options, by name
-# Measures scores by labels: one value per document.
+# Compares scores with labels, and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
 
@@ -163,7 +163,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the search: its candidates, their measure, and shares of documents to train on."""
+    """A step of the search: candidates, their measure, and training fractions of documents."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -234,19 +234,19 @@ def is_few(problem: Problem, best: Setting) -> bool:
 
 
 def _bias(problem: Problem, best: Setting) -> float:
-    """Return the default value of the bias feature, in proportion to the rows' lengths."""
+    """Return the default value of the bias feature, in proportion to the rows' norms."""
     return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
 
 
 def _length(problem: Problem, best: Setting) -> float:
-    """Return the length of a typical document row."""
+    """Return the norm of a typical document row."""
     rows = problem.rows(best)
     square, _ = length_and_steps(rows, np.arange(rows.shape[0]), problem.data.weights)
     return math.sqrt(square or 1.0)
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and one with a lower C or rate that resists wrong labels."""
+    """Return the default setting, and one with a lower C or learning rate for wrong labels."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -265,7 +265,7 @@ def of_rates(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the best setting so far with each candidate for the features."""
+    """Return copies of the best setting so far, one for each candidate feature set."""
     return [{**best, **one} for one in problem.features]
 
 
@@ -322,7 +322,7 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 
 def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
-    """Return the weighted mean of values, and its standard error."""
+    """Return the weighted mean of values and the standard error of this mean."""
     shares = weights / weights.sum()
     mean = float(shares @ figures)
     return mean, math.sqrt(float(np.square(shares) @ np.square(figures - mean)))
@@ -436,7 +436,7 @@ class Choice:
 
     @property
     def line(self) -> str:
-        """The chosen settings, and how they compared, as a message."""
+        """A message that shows the chosen settings and their comparison."""
         if not self.trials:
             why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
             return f"{self.flags}, chosen without a comparison{why}"
@@ -462,7 +462,8 @@ class _Trial:
     figures: F64
     scores: F64 | None = None
     known: Bools | None = None  # whether each document's label was in the training data
-    in_use: Callable[[], F64] | None = None  # scores without unknown features, for calibration
+    # Calibration uses scores computed without unknown features.
+    in_use: Callable[[], F64] | None = None
 
 
 class _Over(Exception):
@@ -586,7 +587,7 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> csr_matrix:
-        """Return the documents for a setting, which are rotated for the dual solver."""
+        """Return the document rows for a setting; rotate them for the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
@@ -626,7 +627,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on some documents, with the L2 penalty scaled to their share of the weight."""
+        """Train on some documents; scale the L2 penalty to their fraction of the total weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         options = replace(options, l2=l2, threads=1)
@@ -697,7 +698,7 @@ def choose(
 
 
 def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
-    """Return how much longer each held-out row is if only the known features count for its length.
+    """Return the factor by which each held-out row grows if its norm counts known features only.
 
     A feature that no training row has gets no weight, but makes the other values of a row of unit
     length smaller. When the model is used, such features have no column, so that scores are higher.

@@ -4,18 +4,18 @@ Other defaults are declared with their options, and parameters of a method besid
 suite `constants` in results.csv shows the effect of other values on training documents.
 """
 
-# ---- defaults of a training, for documents of unit length ----
-RATE = 8.0  # learning rate of the softmax, which is halved if there are few classes
+# ---- training defaults for documents of unit length ----
+RATE = 8.0  # learning rate for the softmax; with few classes, half this rate is used
 FEW_CLASSES = 500  # with more classes, most are rare, and dcme becomes as fast as gd
 RATE_OF_HINGE = 0.5
-TABLE_CLASSES = 5000  # with more labels, a table of weights takes gigabytes and much time
+TABLE_CLASSES = 5000  # with more labels, a weight table takes gigabytes and is slow to train
 # ---- features ----
-LEAD = 80  # this many leading words of a document usually say what it is about
+LEAD = 80  # the first LEAD words of a document usually state its topic
 MANY_FEATURES = 200_000
 MANY_NUMBERS = 1 << 26  # maximum size of a features-by-classes or documents-by-labels table
 KEPT_BYTES = 1 << 23  # maximum bytes of texts that are kept to compare features
 SHORT_TEXT = 256  # in documents with fewer bytes on average, words rarely repeat
-# ---- the candidates ----
+# ---- candidate settings ----
 LONG = 10  # number of epochs at C = 1, which is doubled for few documents
 FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
 C_OF_FEW = 10
@@ -23,17 +23,18 @@ LOWER = 0.25  # the learning rate that resists wrong labels is lower by this fac
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # Models with more weights are compressed; trainings with more products do not use L-BFGS.
 SMALL = (1 << 16, 1 << 22)
-# ---- their comparison ----
+# ---- comparison of candidates ----
 FOLDS = 3
 TRIAL_DOCUMENTS = 20_000  # maximum number of training documents per trial
 CERTAIN = 1500  # this many held-out documents in all folds suffice
 CLEARLY = 1.0  # another candidate must be better by this many standard errors
-# Candidate factors of the log of a label's document count.
+# Candidate factors for the logarithm of a label's document count.
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 # ---- few labels, small models ----
-SEPARABLE = 0.75  # with a larger area under the curve, unlabeled documents are of another domain
-IDLE_IMPACT = 0.02  # weights with this share of the total impact can be dropped
-# ---- shards of word vectors ----
+SEPARABLE = 0.75  # a larger area under the curve shows that the unlabeled documents differ
+# Weights can be dropped if together they have at most this fraction of the total impact.
+IDLE_IMPACT = 0.02
+# ---- word vectors trained on shards ----
 RAISED = 1.5  # learning rate on a cluster, relative to the rate on one machine
 ROUNDS = 20
 TOKENS_A_ROUND = 5_000_000  # maximum number of tokens per shard and round

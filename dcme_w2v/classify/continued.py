@@ -36,8 +36,8 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # a limit that no number of features reaches
-OF_RUN = ("threads", "seed", "patience")  # options that affect a run, but not what its model means
+ANY = 2**31 - 2  # a limit above any number of features
+OF_RUN = ("threads", "seed", "patience")  # options that do not affect what a model means
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
@@ -100,7 +100,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Return how many earlier documents contain each feature, as its idf implies.
+        """Return how many earlier documents contain each feature, computed from its idf.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -113,7 +113,7 @@ class GrownFeatures(TextFeatures):
         return self._kept * np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
-        """Weight rows of counts by the idf of earlier and new documents together."""
+        """Weight rows of counts by an idf computed from earlier and new documents."""
         self.idf = np.ones(len(total), dtype=np.float32)
         if self.options.weighting == "tfidf":
             documents = counts.shape[0] + self._kept * self._documents
@@ -123,7 +123,7 @@ class GrownFeatures(TextFeatures):
         return self._weighted(counts).matrix()
 
     def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
-        """Accept all columns, because the new documents alone do not show frequencies."""
+        """Accept all columns, because new documents alone do not show overall frequencies."""
         return np.ones(counts.shape[1], dtype=np.bool_)
 
 
@@ -143,7 +143,7 @@ class Continued:
     init : path or Predictor
         The model or its file.
     fade : float
-        The share of its weights and document counts that is forgotten.
+        The fraction of the model's weights and document counts to forget.
 
     Raises
     ------
@@ -167,7 +167,7 @@ class Continued:
     def settings(
         self, options: ClassifyOptions, features: FeatureOptions
     ) -> tuple[ClassifyOptions, FeatureOptions]:
-        """Return the model's options, with the given options of the training schedule.
+        """Return the model's options, updated with given options for the training schedule.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Continued:
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
-        """Update the options `own` by given ones that differ from those of `trained`."""
+        """Update the options `own` with given options that differ from the options `trained`."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)
@@ -228,7 +228,7 @@ class Continued:
             table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        scale = np.where(share > 0, share, 1)  # features without new documents do not move
+        scale = np.where(share > 0, share, 1)  # a feature in no new document keeps its weight
         return Start(weights, scale.astype(np.float32), new)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
@@ -258,9 +258,9 @@ class Continued:
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report the accuracy on the new documents, and recalibrate a model of few documents.
+        """Report the accuracy on the new documents; recalibrate models trained on few documents.
 
-        The model was not trained on them, so that they serve as held-out documents.
+        The model was not trained on the new documents, which therefore serve as held-out documents.
         """
         known = [corpus.classes.index(name) for name in self.model.classes]
         number = {place: i for i, place in enumerate(known)}

@@ -1,4 +1,4 @@
-"""Read labeled documents from text or vector files, and hold out a share of them."""
+"""Read labeled documents from text or vector files, and hold out some of the documents."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Dataset:
 
     @functools.cached_property
     def classes(self) -> list[str]:
-        """The sorted labels of the training documents and of the model that continues training."""
+        """The sorted labels of the training documents and of a model that training starts from."""
         return sorted({*self.counts, *(self.before.classes if self.before else ())})
 
     @functools.cached_property
@@ -149,14 +149,14 @@ class Dataset:
         return self._weighted(Labeled(self.matrix, labels, groups=groups), self.sample_weight)
 
     def _weighted(self, data: Labeled, own: F64 | None = None) -> Labeled:
-        """Multiply the weights of documents by those of their classes."""
+        """Multiply document weights by class weights."""
         if self.class_weight is not None:
             labels = numbers_of(self.labels, self.classes)
             by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
             if not by_class.all():
                 raise UsageError(
-                    "--class-weight: weights must be above 0; remove the documents of a label "
-                    "instead"
+                    "--class-weight: weights must be above 0; to ignore a label, remove its "
+                    "documents"
                 )
             by_document = of_documents(by_class, data.labels)
             own = by_document if own is None else own * by_document
@@ -183,7 +183,7 @@ class Dataset:
 
     @property
     def groups(self) -> I64:
-        """The group of each row, whose rows share a fold, such as the tokens of a sentence."""
+        """The group of each row; rows in a group, such as a sentence's tokens, share a fold."""
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
@@ -194,7 +194,7 @@ class Dataset:
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
-        """Make other features of the training documents from their kept counts or texts."""
+        """Compute other features of the training documents from the stored counts or texts."""
         assert self.text is not None
         most = options.features_of(len(self.classes)) if most is None else most
         if self.texts:
@@ -231,7 +231,7 @@ def _is_typed(path: Source) -> bool:
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
 ) -> str:
-    """Summarize the documents in one line, in which `without_label` describes unlabeled ones."""
+    """Summarize the documents in one line; `without_label` describes unlabeled documents."""
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} {noun}" if classes else ""
     line += f", {read.matrix.shape[1]:,} features"
@@ -255,7 +255,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error message for files without labels, which says where labels belong.
+    """Return the error message for files without labels; it says where labels belong.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def _array(weights: list[float]) -> F64 | None:
 
 
 def _weighs(document: Document, weights: list[float]) -> bool:
-    """Add the weight in a column of a table, if there is one; return whether it is above 0."""
+    """Store a document's weight, if the table has one; return whether the weight is above 0."""
     if not document.kept:
         return True
     [value] = document.kept
@@ -415,7 +415,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
 
 
 class _Texts:
-    """Keeps texts in memory as long as they fit into a limit."""
+    """Keeps texts in memory until their size exceeds a limit."""
 
     def __init__(self, room: float) -> None:
         self.list: list[Text] = []
@@ -502,7 +502,7 @@ class Doubts:
         for name in sorted(_NULLS & self._classes.keys()):
             warn(
                 f"{self._path}: {self._classes[name]:,} documents have the label {name!r}, which "
-                "becomes a class; if it means no label, leave it empty"
+                "is treated as a class; if it means no label, leave the label field empty"
             )
         numbers = sorted(filter(_INTEGER.fullmatch, self._classes))
         others = self._classes.keys() - {*numbers}
@@ -521,8 +521,8 @@ class Doubts:
         first = next(iter(self._first), "")
         if first.strip().lower() in _HEADERS and self._classes[first] == 1:
             warn(
-                f"{self._path}: the first line has the label {first!r}, which becomes a class; if "
-                "the line is a header, remove it (tail -n +2)"
+                f"{self._path}: the first line has the label {first!r}, which is treated as a "
+                "class; if the line is a header, remove it (tail -n +2)"
             )
         is_longer = self._label_bytes > self._text_bytes
         if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
@@ -544,7 +544,7 @@ class Doubts:
             )
 
 
-DOCUMENT_BYTES = 100  # a document takes at least this memory besides its text
+DOCUMENT_BYTES = 100  # minimum memory that a document takes in addition to its text
 MIN_DOUBTED = 20  # fewer documents than this are not checked for mistakes
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
 # Large batches share the n-grams of repeated words; long documents get smaller batches.
@@ -577,7 +577,7 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
         raise UsageError(f"{given}: contains no document with a label; give labeled documents")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
-            f"{given}: none of its labels occurs in the training documents, whose labels "
+            f"{given}: none of the labels occurs in the training documents, whose labels "
             f"include {classes[0]!r}; give documents with the same labels"
         )
 
@@ -611,7 +611,7 @@ def pieces(
     if empty > SHARE_OF_EMPTY * count:
         warn(
             f"{docs[0]}: {empty:,} of {count:,} documents contain none of the model's features; "
-            "check their language, columns and --tokens"
+            "check the language, the columns and --tokens"
         )
 
 
@@ -632,7 +632,7 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        # Rows of standard input are processed as soon as they arrive.
+        # Rows from standard input are processed as soon as they arrive.
         is_awaited = STANDARD in map(str, docs)
         batches = _batches(documents, 1 if is_awaited else DOCUMENTS_AT_ONCE)
     for some in batches:
@@ -654,12 +654,12 @@ def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to a model's columns, and warn if others are dropped."""
+    """Restrict vectors to a model's columns, and warn if other columns are dropped."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(
-            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored: their columns are not "
-            f"among the {model.features:,} that the model was trained on"
+            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored, because their "
+            f"columns are not among the {model.features:,} columns that the model was trained on"
         )
     return truncate_columns(matrix, model.features)
 

@@ -51,7 +51,7 @@ MOST_VISITS = 100  # partial_fit visits a row at most this many times
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Choose the softmax and L-BFGS for small numeric data, for which it is fast.
+    """Choose the softmax with L-BFGS for small numeric data, because this solver is then fast.
 
     The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
     small sets of texts, for which the hinge loss is better.
@@ -161,7 +161,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    # Whether the indicator matrix y was sparse, and its dtype.
+    # Whether the indicator matrix y was sparse, and the dtype of y.
     _indicator: tuple[bool, Any] | None = None
     _calibration: Calibration = Calibration()
 
@@ -361,7 +361,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         first: bool,
     ) -> Labeled:
-        """Combine rows with labels, which become class indices."""
+        """Combine rows with labels, which are converted to class indices."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
@@ -379,8 +379,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(
-                f"partial_fit: label {labels[~known][0]} is not one of classes; give all labels in "
-                "the first call"
+                f"partial_fit: label {labels[~known][0]} is not in classes; give all labels as "
+                "classes in the first call"
             )
         return self._weighted(matrix, numbers[:, None].tolist(), sample_weight, once=False)
 

@@ -124,7 +124,7 @@ class TextFeatures:
 
     @property
     def names(self) -> Words | None:
-        """The name of each column; spelled out when first used, because trials do not need it."""
+        """The name of each column; computed when first used, because trials do not need names."""
         if callable(self._names):
             self._names = self._names()
         return self._names
@@ -142,7 +142,7 @@ class TextFeatures:
         return self.names.text[self.names.offsets[:-1]] == ord(" ")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit what can be recomputed, and what only `under` needs."""
+        """Omit values that can be recomputed, and values that only `under` needs."""
         state = {k: v for k, v in self.__dict__.items() if k != "_is_subword"}
         return state | {"_counted": None, "_names": self.names}
 
@@ -191,7 +191,7 @@ class TextFeatures:
         return self._fitted(counts)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features with fewer kinds of n-grams, and the same documents' rows.
+        """Return features with fewer kinds of n-grams, and the documents' rows with these features.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
         `subwords`.
@@ -218,7 +218,7 @@ class TextFeatures:
         """Assign columns to the hash values that occur."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
-            raise CorpusError("the documents have no words; give other documents")
+            raise CorpusError("the documents contain no words; give documents with text")
         self._set_buckets(found.astype(np.int64))
         shape = (counts.shape[0], len(found))
         return CompressedRows((counts.data, indices.astype(np.int32), counts.indptr), shape)
@@ -232,7 +232,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Convert documents to rows as `transform` does, but avoid importing scipy for few."""
+        """Convert documents to rows like `transform`, but do not import scipy for few documents."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -271,7 +271,7 @@ class TextFeatures:
         return self._tokenized(text).split()
 
     def _spelled(self, text: Text) -> list[str]:
-        """Return the words, with their punctuation, that character n-grams are taken from."""
+        """Return the words, with punctuation, from which character n-grams are extracted."""
         if isinstance(text, Tokenized) or self._tokenizer is None:
             return [word.decode() for word in self._words(text)]
         return unicodedata.normalize("NFC", text.decode()).lower().split()
@@ -360,7 +360,7 @@ class TextFeatures:
     def _read(
         self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> tuple[Counted, int, int]:
-        """Count all features; also return the size of the texts in bytes, and how many to keep.
+        """Count all features; also return the size of the texts, and how many features to keep.
 
         See `fit_transform` for the parameters.
         """
@@ -386,7 +386,7 @@ class TextFeatures:
 
         counts = self._counts(documents, numbered, None)
         if not numbers:
-            raise CorpusError("the documents have no words; give other documents")
+            raise CorpusError("the documents contain no words; give documents with text")
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)
@@ -436,7 +436,7 @@ def _counts_of_lists(
     columns = np.where(negative, ~flat, flat)
     keys = (rows << 32) | columns
     order = np.argsort(keys, kind="stable")
-    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would do, but imports numpy.ma
+    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would import numpy.ma
     keys = keys[order[is_first]]
     counts = np.bincount(np.cumsum(is_first) - 1, np.where(negative, -1.0, 1.0)[order], len(keys))
     kept = counts != 0  # hashed features with opposite signs may cancel out

@@ -57,10 +57,11 @@ from .trainer import (
 
 EndIteration = Callable[[int, float], bool]
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # calibration uses at most this many documents and scores
-# Number of documents for calibration if they have several labels, most of which are rare.
+# Number of calibration documents if documents have several labels, since most labels are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # a final loss above this multiple of the untrained loss means divergence
-# The same with drawn samples: default rates reach 30 on five rows, diverging ones 200.
+# The limit for objectives that draw samples: on five rows, default learning rates reach 30 times
+# the untrained loss, and diverging runs 200 times.
 ABOVE_WITH_SAMPLES = 50
 FALL = 10.0  # training may be worse than its trials by this many standard errors
 
@@ -170,7 +171,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
 
 
 def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
-    """Fit to classes, of which the first `size` are labels, and another is "none"."""
+    """Fit to classes: the first `size` classes are labels, and one more may be "none"."""
     choice = None
     if job.chooses and job.remote is None:
         choice = choose(problem, job.seconds, job.reporter, job.received)
@@ -284,7 +285,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
-    """Return the offsets of labels by their frequencies that improve nDCG@5 most.
+    """Return the frequency-based label offsets that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
     All offsets are 0 if none is clearly better.
@@ -309,7 +310,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # an objective with drawn samples, which spread scores too far
+    if math.isinf(untrained):  # an objective that draws samples spreads scores too far
         untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
     if options.learner != "sgd" or not isinstance(scorer, Weights):
         return
@@ -324,7 +325,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise an error if predictions are far worse than those of the trials."""
+    """Raise an error if predictions are far worse than in the trials."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -335,8 +336,8 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
     if fall > FALL * error:
         now = float(np.average(found, weights=weights))
         raise DivergedError(
-            f"training diverged: the score on training documents is {now:.4f}, but trials that "
-            f"held them out reached {now + fall:.4f}; give a lower --lr, or other weights"
+            f"training diverged: the score on training documents is {now:.4f}, but "
+            f"cross-validation reached {now + fall:.4f}; give a lower --lr, or other weights"
         )
 
 
@@ -632,7 +633,7 @@ class RemoteTraining(Protocol):
         """Train on the workers until the end."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Return the training record, after possibly rescaling weights on held-out documents."""
+        """Return the training record; possibly rescale weights on held-out documents first."""
 
 
 def _hash_of(data: Labeled) -> str:
@@ -682,7 +683,7 @@ def resource_estimate(
         memory = table * (2 if options.patience else 1)
         if options.solver == "dual":  # each document has a dual variable per class
             memory += 4 * count * width
-        if options.objective == "dcme":  # each cluster has two columns
+        if options.objective == "dcme":  # each cluster takes two columns
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"

@@ -44,7 +44,7 @@ BEAM = 10  # this many nodes are searched per level
 # Weights below this are dropped. On EURLEX57K, a limit of 0.4 keeps twice as many weights,
 # and P@5 is only 0.4 points higher.
 SMALLEST = 0.6
-# Dimensions of label centroids, and maximum number of documents in each.
+# Dimensions of label centroids, and maximum number of documents per centroid.
 DIMENSIONS, OF_A_LABEL = 256, 32
 ROUNDS = 20  # maximum number of 2-means iterations
 BLOCK = 1024  # this many labels' centroids are projected at a time
@@ -283,7 +283,7 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """Yield for each node of a level its documents, their children, and how many it has."""
+    """Yield each node's documents, the children they belong to, and the number of children."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))

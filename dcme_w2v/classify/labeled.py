@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_WEIGHT = 1_000_000  # the weight of a class may be at most this
-NEGLIGIBLE = 1e-6  # documents are dropped if together they have a smaller share of the weight
-SAME = 1e-6  # weights that differ by a smaller share count as equal
+NEGLIGIBLE = 1e-6  # documents are dropped if together they have a smaller fraction of the weight
+SAME = 1e-6  # weights that differ by a smaller fraction count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
@@ -157,14 +157,14 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return the class weight of each document: the mean over its labels, 1 without labels."""
+    """Return the class weight of each document: the mean over its labels, or 1 if it has none."""
     rows, numbers = instances_of(labels)
     own = np.append(class_weights, 1.0)[numbers]  # the label -1 is not a class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
 
 
-# ---- labels as they are given ----
+# ---- labels as callers give them ----
 
 _NOT_IN_FILES = re.compile("[\0\ud800-\udfff]")
 
@@ -206,12 +206,12 @@ def name_of_label(label: Any, kind: str) -> str:
     given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
     name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
-        raise UsageError(f"the label {label!r} is empty; give a label that is not empty")
+        raise UsageError(f"the label {label!r} is empty; give a nonempty label")
     return name
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Return the label that a text represents in files; raise ValueError if it is none."""
+    """Return the label that a text represents in files; raise ValueError for other texts."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name

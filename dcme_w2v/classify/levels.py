@@ -13,7 +13,7 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix, ones
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BIAS = 1.0  # the value of the constant feature in models made of levels
+BIAS = 1.0  # value of the bias feature in models built from levels
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Evidence:
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: F64) -> F32:
-        """Return the weights sign w_k v_k of the linear model, shape (features, classes)."""
+        """Return the linear model's weights, `sign(w_k) * v_k`, with shape (features, classes)."""
         from scipy.sparse import csr_matrix
 
         found = self.levels

@@ -13,7 +13,7 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# Number of bins; if documents have several labels, lower probabilities are not counted.
+# Number of bins, and the lowest probability counted if documents have several labels.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
@@ -147,7 +147,7 @@ class Measures:
         self._gains = gains
         self._gained = {
             k: np.zeros(2) for k in RANKS
-        }  # for each measure, the sum of the gains and of the best possible gains
+        }  # for each rank k, the total gain and the highest possible total gain
         self._documents = self._unknown = 0
         self._total = 0.0  # sum of the documents' weights
         self._sums: dict[str, float] = {}
@@ -332,7 +332,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # this is halfway between the last predicted label and the next one
+    return float(ends.mean())  # the mean probability of the last predicted label and the next label
 
 
 class ClusterMeasures:

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 KIND, VERSION = "classifier", 2
 # The default threshold for several labels was tuned on Reuters; held-out documents can replace it.
 THRESHOLD = 0.15
-ALONE = 1 << 20  # with fewer products, starting more threads takes longer than it saves
-MAX_IDF = 1e6  # no plausible idf is higher: with 10^19 documents it is 45
+ALONE = 1 << 20  # with fewer products, starting more threads takes longer than they save
+MAX_IDF = 1e6  # no plausible idf is higher; 10^19 documents would give 45
 NONE = "none_of_the_labels"  # record entry with the number of training documents without labels
 COLUMNS = "columns"  # record entry with the number of columns in .npz training files
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of model files that predict classes
@@ -160,7 +160,7 @@ class Predictor(Sealed, Shown, ABC):
         return self.text.rows(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Convert document vectors to the columns that the weights were trained on."""
+        """Align document vectors with the columns that the weights were trained on."""
         return truncate_columns(matrix, self.features)
 
     def most_probable(
@@ -170,7 +170,7 @@ class Predictor(Sealed, Shown, ABC):
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def _in_order(self, batches: Iterable[F64]) -> F64:
-        """Arrange columns of values, which are in the order of `classes`, by `classes_`."""
+        """Reorder columns of values from the order of `classes` to the order of `classes_`."""
         labels = self.labels
         order = sorted(range(len(labels)), key=labels.__getitem__)
         found = np.concatenate([np.empty((0, len(labels))), *batches])
@@ -370,7 +370,7 @@ class Predictor(Sealed, Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features with the highest weights, which idf scales for text."""
+        """Return the features with the highest weights; for tf-idf text, idf scales the weights."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
@@ -439,7 +439,7 @@ def load_classifier(path: PathLike) -> Predictor:
 
 @dataclass(frozen=True, repr=False)
 class Classifier(Predictor):
-    """A classifier that `classify train` made, with the features of its input.
+    """A classifier trained by `classify train`, together with the features that it takes.
 
     Attributes
     ----------
@@ -460,7 +460,7 @@ class Classifier(Predictor):
         return False
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Convert document vectors to the columns that the weights were trained on."""
+        """Align document vectors with the columns that the weights were trained on."""
         rows = super().align_features(ones(matrix) if self.is_binary else matrix)
         return rows if rows.has_sorted_indices else rows.sorted_indices()
 
@@ -485,7 +485,7 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return an object that scores these rows, perhaps with only their features' weights."""
+        """Return an object that scores these rows, perhaps with only the weights that they use."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
@@ -516,7 +516,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of the labels, and check that their names represent it."""
+    """Return the Python type of the labels, and check that all names represent this type."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]

@@ -52,7 +52,7 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        # The last assignment wins, which is that of the first document.
+        # The last assignment wins; it stems from the first document.
         first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]

@@ -1,4 +1,4 @@
-"""Declare the options of classification."""
+"""Declare the classification options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class FeatureOptions(Checked):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words, and as many character n-grams (default: 40,000 or more)",
+        "keep the N most frequent words and N character n-grams (default: at least 40,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -100,7 +100,7 @@ class FeatureOptions(Checked):
     )
     max_df: float = option(
         1.0,
-        "drop words and n-grams that occur in more than this share of the documents",
+        "drop words and n-grams that occur in more than this fraction of the documents",
         above=0.0,
         maximum=1.0,
         advanced=True,
@@ -178,7 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values, without its learning rate for other algorithms."""
+    """Return a preset's values; drop its learning rate if another algorithm is given."""
     others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
     if all(given.get(name) not in values for name, values in others.items()):
         return preset
@@ -223,7 +223,7 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of clusters of similar classes (default: 80 or more; 20 for paper)",
+        "maximum number of clusters of similar classes (default: at least 80; 20 for paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
@@ -310,7 +310,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "held-out share of the documents, or a held-out file, to evaluate every epoch",
+        "fraction of documents to hold out, or held-out file, for evaluation after every epoch",
         metavar="X|FILE",
         path="reads",
     )
@@ -337,13 +337,13 @@ class TuneOptions(Checked):
 
 @dataclass(frozen=True)
 class ContinueOptions(Checked):
-    """How much of an earlier model a continued training keeps."""
+    """The option that says how much of an earlier model to forget when training continues."""
 
     group = "Model"
 
     fade: float = option(
         0.0,
-        "share of the --init model's weights and document counts that is forgotten",
+        "fraction of the --init model's weights and document counts to forget",
         minimum=0.0,
         maximum=1.0,
         needs=("init",),
@@ -388,17 +388,17 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
 # With a higher learning rate, accuracy is better but likelihood is worse.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default of L-BFGS, and of hinge with several labels
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default for L-BFGS, and for hinge with several labels
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # In large batches, all documents would correct the same error (classifier-defaults.md).
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # documents of a batch are learned one by one, for a strip of classes at a time
+BATCH_OF_DUAL = 64  # the documents of a batch are learned in turn for each strip of classes
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
-# Settings of the core without an option, for robust dcme and for Algorithm 1 in the paper.
+# Core settings that have no option, for robust dcme and for Algorithm 1 in the paper.
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # exponent of class counts for ns; nce has 1
+NOISE_POWER = 0.75  # exponent of class counts for ns; nce uses 1
 TREES = 3  # the number of trees whose probabilities are averaged
 
 
@@ -434,7 +434,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # A batch has the same weights for all gradients, so few classes need small batches.
+        # All gradients in a batch use the same weights; few classes therefore need small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),
@@ -509,8 +509,8 @@ class ShrinkOptions(Checked):
     )
     keep: str | None = option(
         None,
-        "number or share of weights to keep, such as 0.1 or 1/20 (default: all)",
-        metavar="N|SHARE",
+        "number or fraction of weights to keep, such as 0.1 or 1/20 (default: all)",
+        metavar="N|FRACTION",
         check=lambda keep: kept_weights(keep, 1 << 62),
     )
     max_bytes: int | None = option(
@@ -526,7 +526,7 @@ def kept_weights(keep: str | None, total: int) -> int:
     Raises
     ------
     UsageError
-        `keep` is not a number or share, is 0, or exceeds `total`.
+        `keep` is not a number or fraction, is 0, or exceeds `total`.
     """
     if keep is None:
         return total
@@ -539,13 +539,13 @@ def kept_weights(keep: str | None, total: int) -> int:
     if number is not None and (number > 1 or keep == "1"):
         if number > total:
             raise UsageError(
-                f"--keep={keep}: the model has only {total:,} weights; keep fewer, or a share of "
-                "them"
+                f"--keep={keep}: the model has only {total:,} weights; give a smaller number, or a "
+                "fraction such as 0.1"
             )
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is not a number or share of weights; give 5000, 0.1 or 1/20, for "
-            "example"
+            f"--keep={keep}: is not a number or fraction of weights; give 5000, 0.1 or 1/20, "
+            "for example"
         )
     return max(1, int(share * total))

@@ -87,7 +87,7 @@ def test(
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
             f"{docs[0]}: none of the labels is a class of the model, whose classes include "
-            f"{model.classes[0]!r}; give documents with its labels"
+            f"{model.classes[0]!r}; give documents with these labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:
@@ -189,7 +189,7 @@ def predict(
         if count != 1 or min_probability is not None:
             flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
             raise UsageError(
-                f"{flag}: is not supported by a model of tokens, which predicts one tag per "
+                f"{flag}: is not supported by a token classifier, which predicts one tag per "
                 "token; omit it"
             )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
@@ -220,7 +220,7 @@ def write_predictions(
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
         what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what}: is not supported by a model of tokens; omit it")
+        raise UsageError(f"{what}: is not supported by a token classifier; omit it")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]
@@ -258,7 +258,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Summarize in one line the measures on held-out documents, and what these chose."""
+    """Summarize the held-out measures, and what the held-out documents chose, in one line."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

@@ -145,7 +145,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many of the highest weights have all but this share of the total impact."""
+        """Estimate how many of the highest weights have all but this fraction of all impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
@@ -428,13 +428,14 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank the weights of a classifier, whose squares of features may be estimated.
+    """Rank the weights of a classifier; estimate the features' squares if they are not given.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """
     if not isinstance(model.weights, Weights):
         raise UsageError(
-            "voting models and label trees have no single weight table; train a linear model"
+            "voting models and label trees cannot be shrunk, because they have no single weight "
+            "table; train a linear model"
         )
     centered = model.calibration.kind == "softmax" or not model.multilabel
     found = squares_of(model) if squares is None else squares

@@ -24,7 +24,7 @@ from .solver import is_dense
 from .trainer import Weights
 
 MORE = 1.01  # the search ends when 50% more weights add less than 1% to the file size
-USED = 0.99  # the search ends once a model uses this share of the allowed bytes
+USED = 0.99  # the search ends once a model uses this fraction of the allowed bytes
 
 Measure = Callable[[Classifier], float]
 
@@ -99,7 +99,7 @@ def compressed(
     reporter: Reporter,
     max_bytes: int | None = None,
 ) -> tuple[Classifier, Labeled | None]:
-    """Compress a trained model if that pays; also convert held-out documents to its columns.
+    """Compress a trained model if this is worthwhile; convert held-out documents to its columns.
 
     Parameters
     ----------
@@ -165,7 +165,10 @@ def within(
     """
     assert options.max_bytes is not None
     if options.keep is not None:
-        raise UsageError("--max-bytes: is not supported with --keep, which it chooses; omit --keep")
+        raise UsageError(
+            "--max-bytes: is not supported with --keep, because the size decides how many weights "
+            "to keep; omit --keep"
+        )
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
 
@@ -192,7 +195,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has only one minimum, which has been passed
+                break  # the loss has only one minimum, which the search has passed
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:

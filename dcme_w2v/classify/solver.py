@@ -14,7 +14,7 @@ from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # rows with a larger share of nonzero entries count as dense
+DENSE = 0.25  # rows with a larger fraction of nonzero entries count as dense
 # Curvature of a class's loss at a probability of 0.95 or 0.05; 0.25 takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
@@ -36,7 +36,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimize the mean of -log p, plus l2 / 2 times the squared weights except biases.
+    """Minimize the mean of `-log p`, plus `l2 / 2` times the squared weights without biases.
 
     Parameters
     ----------

@@ -387,7 +387,7 @@ def _cell(text: Any) -> Any:
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
-LISTS = "label_lists"  # record entry: y had lists of labels, as predictions then have
+LISTS = "label_lists"  # record entry: y had lists of labels, so predictions are lists
 # Record entry: y was an indicator matrix; whether sparse, its dtype, and its columns without ones.
 INDICATOR = "label_indicator"
 

@@ -207,7 +207,7 @@ def _resolved(
 def _trained(
     job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
 ) -> tuple[Classifier, Labeled | None, list[str]]:
-    """Return the compressed model, the held-out documents in its columns, and what they chose.
+    """Return the compressed model, the held-out documents, and what these documents chose.
 
     The table of all weights is freed, because the next steps may take as much memory.
     """
@@ -244,7 +244,7 @@ def _saved(
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # the file, whose size may be limited, has no measures
+    model.record["heldout"] = found  # the file may have a size limit, and omits measures
     return model
 
 
@@ -257,7 +257,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 
 
 class _Models:
-    """Makes models from fitted weights and the chosen features."""
+    """Builds models from fitted weights and the chosen features."""
 
     def __init__(
         self,

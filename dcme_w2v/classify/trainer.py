@@ -83,11 +83,11 @@ PAD = 16  # rows of weights are padded to a multiple of this (DCME_PAD)
 CHUNK = 2048  # at most this many documents are scored at a time
 SCORES_AT_ONCE = 1 << 23  # at most this many scores are in memory at a time
 SHORT_TRAINING = 1 << 33  # trainings with at most this many products use one thread
-SHORT = 0.1  # with rows shorter than this share of the bias, the hinge loss may diverge
+SHORT = 0.1  # if row norms are below this fraction of the bias, the hinge loss may diverge
 WEIGHTS_AT_ONCE = 1 << 18  # this many weights are copied at a time
 MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
 DIVERGED = 10.0  # a loss above this multiple of the untrained loss means divergence
-ROUNDED = 1e-4  # weights may exceed a whole number of visits by this much, due to rounding
+ROUNDED = 1e-4  # tolerance for rounding errors when weights are rounded up to whole visits
 
 
 def documents_at_once(classes: int) -> int:
@@ -302,7 +302,7 @@ def _as_sets(
     labels: I32,
     sample_weight: F32 | None,
 ) -> tuple[I64, I32, F32 | None, I64]:
-    """Merge the instances of each document to one with a set of labels.
+    """Merge the instances of each document into one instance with a set of labels.
 
     The labels of a document ascend, as the core requires.
     """
@@ -352,7 +352,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared length that learning rates refer to, and instance weights or None.
+    """Return the squared norm that learning rates refer to, and instance weights or None.
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of
@@ -391,14 +391,14 @@ def is_short(matrix: csr_matrix, instances: int, classes: int, options: Classify
 
 
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
-    """Warn if rows are so short that training would learn hardly more than the biases."""
+    """Warn if row norms are so small that training would learn little but the biases."""
     bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
         warn(
-            f"the rows have a mean length of {length:.1g}, below the bias of {bias:g}, so that the "
-            "training may diverge or ignore them; scale the rows to a length of about 1"
+            f"the mean norm of the rows, {length:.1g}, is far below the bias, {bias:g}, so that "
+            "training may diverge or ignore the features; scale the rows to a norm of about 1"
         )
 
 

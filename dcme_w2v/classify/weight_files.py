@@ -43,7 +43,7 @@ class Votes(Scorer):
         return self.models[0].features
 
     def above_mean(self, number: int) -> F32:
-        """Return the mean over the models of a class's weights above the class mean."""
+        """Return a class's weights minus the mean over classes, averaged over the models."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
 
@@ -57,7 +57,7 @@ class Votes(Scorer):
 
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = 0.5  # weights with a smaller share of nonzero ones are stored as a sparse matrix
+SPARSE_BELOW = 0.5  # weights with a smaller nonzero fraction are stored as a sparse matrix
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:

@@ -1,1 +1,1 @@
-"""Training on several machines: shards are trained separately, and their results mixed."""
+"""Training on several machines: shards are trained separately, then their results combined."""

@@ -42,7 +42,7 @@ SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
 SCRATCH = "dcme-w2v-cluster-"  # prefix of the name of the private temporary folder
 CONFIG = {
-    # Solvers pass large points as arguments.
+    # Solvers pass large arrays of weights as task arguments.
     "distributed.admin.large-graph-warning-threshold": "1TB",
     # Replicas are kept, so that the only copy of a value is not on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
@@ -113,13 +113,13 @@ class DaskExecutor(Executor):
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of workers, of lost workers, and of bytes sent."""
+        """Return the numbers of workers, lost workers and bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
 
     def check_versions(self) -> None:
-        """Raise ClusterError if a worker's versions differ from those of this program."""
+        """Raise ClusterError if a worker's versions differ from this program's versions."""
         try:
             own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         except ClusterError as error:
@@ -147,7 +147,7 @@ class DaskExecutor(Executor):
             raise _no_answer() from error
 
     def _look(self) -> None:
-        """Report silent workers, and workers that were lost since the last call.
+        """Report workers that are silent or have been lost since the last call.
 
         Raises
         ------
@@ -329,7 +329,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     options = {
         **common,
         "nthreads": 1,
-        "memory_limit": 0,  # workers neither spill to disk nor stop at a limit of Dask
+        "memory_limit": 0,  # Workers neither spill to disk nor stop at Dask's memory limit.
         "silence_logs": logging.CRITICAL,
         "worker_class": _Worker,
         "death_timeout": START_SECONDS,

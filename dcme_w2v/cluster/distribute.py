@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """The documents of a shard on a worker, with the values that mixing requires.
+    """The documents of a shard on a worker, with the values required to combine shards.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Distributed:
             task.iterate(run)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Scale averaged weights to fit held-out documents; return the record of the training."""
+        """Scale averaged weights to fit held-out documents; return the training record."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # Averaged weights are too small, because disagreeing shards cancel each other out.
@@ -238,14 +238,14 @@ class _Work:
                 break
 
     def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
-        """Mix the tables that the shards learned in the given epochs."""
+        """Combine the tables that the shards learned in the given epochs."""
         options, count = self._options, len(self._shards)
         if options.solver == "lbfgs" or count == 1:
             return mean_by_counts(start, tables, self._counts)
         epochs = options.epochs or 1
         rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
         square = sum(one.square for one in self._shards) / count
-        # The reach assumes that the loss has a curvature of about 1 along a document.
+        # This assumes that the loss has a curvature of about 1 in the direction of a document.
         return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:

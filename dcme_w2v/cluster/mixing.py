@@ -1,4 +1,4 @@
-"""Rules for mixing tables that p shards trained from the same start.
+"""Rules for combining the tables that p shards trained from the same initial values.
 
 Sums are in double precision and in the order of the shards: the result does not depend on which
 worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
@@ -31,7 +31,7 @@ def blocks(rows: int, count: int) -> list[slice]:
 
 
 def grains(rows: int, block: slice) -> list[slice]:
-    """Return the range of rows of each grain in a block, counted from the block's first row."""
+    """Return the row range of each grain in a block, counted from the block's first row."""
     cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
     found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
     return [slice(one.start - block.start, one.stop - block.start) for one in found]
@@ -43,7 +43,7 @@ def in_turn(
     counts: Sequence[NDArray[np.integer | np.floating]],
     reach: float,
 ) -> F32:
-    """Mix rows approximately as if the shards had been trained one after another.
+    """Combine rows approximately as if the shards had been trained one after another.
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
     change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
@@ -118,7 +118,7 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
 
 
 def directions(parts: Sequence[F64], context: float) -> Directions:
-    """Return the eigenvectors of mu mu^T + (S - mu mu^T) / context.
+    """Return the eigenvectors of `mu mu^T + (S - mu mu^T) / context`.
 
     This is the second moment of the mean of `context` rows that have mean mu and second moment S.
 
@@ -142,7 +142,7 @@ def directions(parts: Sequence[F64], context: float) -> Directions:
 
 
 def share(x: Array, shards: int) -> Array:
-    """Return the factor g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))) for the sum of p changes.
+    """Return the factor `(1 - e^(-p x)) / (p (1 - e^(-x)))` for the sum of p changes.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
@@ -159,7 +159,7 @@ def share(x: Array, shards: int) -> Array:
 def curvature(
     rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
 ) -> F32:
-    """Mix rows: return U + E g(x) E^T (Delta_1 + ... + Delta_p), where x = steps * lambda.
+    """Combine rows: return `U + E g(x) E^T (Delta_1 + ... + Delta_p)`, `x = steps * lambda`.
 
     Parameters
     ----------

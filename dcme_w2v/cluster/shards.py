@@ -45,7 +45,7 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # estimated bytes of text per byte of a compressed file
-SHARD_BIT = 32  # a word's number has its shard from this bit on, and its ID in the lower bits
+SHARD_BIT = 32  # a word's number has the shard in the bits from this one, and the ID below
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The name of the shard in messages: its first file, and how many more."""
+        """The shard's name in messages: its first file, and the number of further files."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
@@ -85,12 +85,12 @@ class Shard:
                 continue
             if not Path(span.path).exists():
                 raise NoSuchFileError(
-                    f"{span.path}: the file does not exist on this worker: {remedy}"
+                    f"{span.path}: the file does not exist on this worker; {remedy}"
                 )
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(
                     f"{span.path}: has {here} bytes on this worker, but {size} where the "
-                    f"program runs: {remedy}"
+                    f"program runs; {remedy}"
                 )
         return Corpus(self.spans)
 
@@ -127,7 +127,7 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         if not spans:
             raise UsageError(
                 f"--shards={shards}: the corpus has too few lines, row groups or indivisible "
-                "files: give fewer --shards, or more files"
+                "files for this many shards; give fewer --shards, or more files"
             )
         found.append(_shard(spans))
     return tuple(found)
@@ -161,7 +161,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield where each shard except the first starts, in bytes of all files' text."""
+    """Yield where each shard after the first starts, in bytes from the start of all text."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -177,7 +177,7 @@ def _borders(
 
 
 def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
-    """Return where the first sentence at or after a byte of an uncompressed file starts."""
+    """Return the byte offset of the first sentence at or after a byte of an uncompressed file."""
     if byte == 0:
         return 0
     with (
@@ -283,7 +283,7 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Fetch only the statistics from the results of tasks."""
+    """Fetch only the statistics from task results."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 

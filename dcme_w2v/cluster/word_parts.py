@@ -1,4 +1,4 @@
-"""Merge the word counts of shards in parts, which a hash chooses; a worker merges each part."""
+"""Merge the word counts of shards; a hash divides words into parts for the workers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -171,7 +171,7 @@ class ClusterTrainer(engine.Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train one round and mix its tables; if `watch` returns True, discard the round."""
+        """Train one round and combine its tables; if `watch` returns True, discard the round."""
         self._stopped = None
 
         def check() -> None:
@@ -206,7 +206,7 @@ class ClusterTrainer(engine.Trainer):
             )
             for k, one in enumerate(self._data)
         ]  # fmt: skip
-        executor.wait(learned)  # a failed task raises its error before any tables are mixed
+        executor.wait(learned)  # a failed task raises its error before any tables are combined
         # These short tasks come first, so that Dask measures them: it moves tasks of unknown
         # duration to idle workers, together with their data.
         notes = all_figures(executor, learned)
@@ -371,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster of a job; yield it with the job, completed from its checkpoint.
+    """Open the cluster for a job; yield the job, with values from its checkpoint, and the cluster.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -396,7 +396,7 @@ def cluster_of(
 
 
 def _checked(job: TrainJob) -> TrainJob:
-    """Check the files and options of a job; complete it from its checkpoint, if there is one."""
+    """Check a job's files and options; fill in values from its checkpoint, if there is one."""
     assert job.cluster is not None
     check_files(job.cluster, job.corpus)
     check_mixed(job)

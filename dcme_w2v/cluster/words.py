@@ -1,4 +1,4 @@
-"""Train word vectors on a shard for one round, and compute what mixing requires.
+"""Train word vectors on a shard for one round, and combine the results from all shards.
 
 Legend: p is the number of shards, m_i the number of steps that row i takes in one shard and
 round, and C the mean size of a context.
@@ -31,8 +31,8 @@ from .mixing import Directions
 SLOPE = 0.25  # kappa: the curvature of the logistic loss at 0, which is its maximum
 SCANNED_AT_ONCE = 1 << 16  # this many IDs at a time are searched for a sentence end
 DONE = ("trained", "subsampled", "without_context")  # the token counts in `Progress`
-MIXED = ("ns", "nce")  # objectives whose tables can be mixed
-BLOCK_BYTES = 32 << 20  # bytes per block, of which memory holds several copies during transfers
+MIXED = ("ns", "nce")  # objectives whose tables can be combined
+BLOCK_BYTES = 32 << 20  # bytes per block; during transfers, memory holds several copies of a block
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """The blocks into which rows are divided; a task mixes one block of both tables."""
+        """The blocks into which rows are divided; a task combines one block of both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
@@ -148,8 +148,8 @@ class Plan:
         learned: Sequence[F32],
         found: tuple[Directions, Directions] | None,
     ) -> F32:
-        """Mix the rows of a block that the shards trained in a round."""
-        if found is None:  # with a single shard, there is nothing to mix
+        """Combine the rows of a block that the shards trained in a round."""
+        if found is None:  # with a single shard, there is nothing to combine
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
         tables = zip(start, zip(*learned, strict=True), steps, found, strict=True)
@@ -183,8 +183,8 @@ class Plan:
         kept = share * counts * keep_shares(counts, self.tokens, options.sample or 0.0)
         noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
-        # If pi is the share of steps as target, the mean slope s (1 - s) is at most pi (1 - pi).
-        # That is little for rare words, most of whose steps are as noise.
+        # If a word is the target in a fraction pi of steps, its mean slope is at most pi (1 - pi).
+        # This limit is low for rare words, which are noise in most steps.
         share_of_target, mean = kept / np.maximum(output, 1e-300), 1 / (1 + options.negative)
         slope = share_of_target * (1 - share_of_target) / (mean * (1 - mean))
         slope = SLOPE * np.minimum(1, slope)
@@ -198,7 +198,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError if vectors trained with these options cannot be mixed."""
+    """Raise UsageError if tables trained on shards with these options cannot be combined."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; give "
@@ -250,7 +250,7 @@ def resolved_for(options: Options, words: int, shards: int) -> Options:
 
 
 def seed_of(seed: int, shard: int) -> int:
-    """Return the seed of a shard: for shard 0 that of the run, for others a hash."""
+    """Return the seed of a shard: the run's seed for shard 0, and a hash for other shards."""
     if shard == 0:
         return seed
     found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
@@ -258,7 +258,7 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one of several parts of encoded text, which have whole sentences and similar sizes."""
+    """Return one part of encoded text; parts have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
@@ -284,7 +284,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """Return for each word the share of tokens that subsampling keeps, as the C core does."""
+    """Return the fraction of each word's tokens that the C core's subsampling keeps."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)

@@ -74,14 +74,14 @@ def differs(area: float, count: int) -> bool:
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
-    """Return the share of positive-negative pairs in which the positive scores higher."""
+    """Return the fraction of positive-negative pairs in which the positive scores higher."""
     ours, others = scores[positive], np.sort(scores[~positive])
     below = [np.searchsorted(others, ours, side) for side in ("left", "right")]
     return float(np.sum(below) / (2 * len(ours) * len(others)))
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Choose the models to combine, with factors of their scores; also return a record.
+    """Choose the models to combine, with factors for their scores; also return a record.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than

@@ -1,4 +1,4 @@
-"""Quantize to a few levels how much each feature raises or lowers each class's score.
+"""Quantize each feature's effect on each class's score to a few levels.
 
 Each pair of a feature and a class gets an impact, which is computed from the statistics, and the
 impacts are clustered into levels. The fused feature h_k of a document and a class (Definition 4 of
@@ -29,7 +29,7 @@ _MIN_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Tied:
-    """The weights of levels, which all feature-class pairs of a level share, and class biases.
+    """Class biases, and level weights that all feature-class pairs at a level share.
 
     Attributes
     ----------
@@ -87,14 +87,14 @@ def learn(parts: F64, labels: I64) -> Tied:
 
 
 SHRUNK = 0.2  # the prior's weight in r, relative to the mean of s
-LAMBDA_2 = 1.0  # lambda_2 in (1), whose value the paper does not state
-PAPER_KEPT = 0.1  # the paper keeps this share of the pairs
+LAMBDA_2 = 1.0  # lambda_2 in equation (1); the paper does not state its value
+PAPER_KEPT = 0.1  # the paper keeps this fraction of the pairs
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Feature-class pairs with an impact.
+    """Feature-class pairs with the signs and sizes of their impacts.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the feature-class pairs with their impacts, by one of three measures."""
+    """Return the feature-class pairs with their impacts, computed by one of three measures."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)

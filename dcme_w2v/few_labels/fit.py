@@ -37,7 +37,7 @@ from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
 ALL = -1  # key of the model that was trained on all folds
-CONFIDENT_SHARE = 0.75  # the final model learns this share of the fused model's predictions
+CONFIDENT_SHARE = 0.75  # the final model learns this fraction of the fused model's predictions
 TEACHER_WEIGHT = 0.5  # the final model adds the fused model's scores with this weight
 
 
@@ -102,7 +102,7 @@ class TrainingRows:
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
     def with_all_labels(self) -> Labeled:
-        """Merge the rows of each document, so that it has all of its labels."""
+        """Merge the rows of each document into one row that has all labels."""
         _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
         return Labeled(self.labeled.matrix[first], labels, groups=self.groups[first])
@@ -144,7 +144,7 @@ class TrainingRows:
 
 @dataclass
 class Fitted:
-    """A fitted linear model, and the levels from which it was made.
+    """A fitted linear model, and the levels from which it was built.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its own most confident predictions, on more of them in each step."""
+    """Train a model on its own most confident predictions; each step uses more of them."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -339,7 +339,7 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
-    """Return the statistics of the unlabeled documents by a model's probabilities."""
+    """Return the statistics of the unlabeled documents, given a model's probabilities."""
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
     batches = rows.log_probabilities(model.weights)
@@ -370,7 +370,7 @@ def _fused(
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model whose weights are theta_jc = sign w_k v_k."""
+    """Return the linear model with the weights `theta_jc = sign(w_k) * v_k`."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)

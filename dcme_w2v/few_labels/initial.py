@@ -13,13 +13,13 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2 = 1e-5  # L2 penalty of models that are trained on unlabeled documents, too
+L2 = 1e-5  # L2 penalty for models that are also trained on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = 3  # train on the most confident third, two thirds, then all documents
 
 
 class ScoredRows:
-    """Document rows, in one form for scipy and in one for the C core.
+    """Document rows in two forms: one for scipy, and one for the C core.
 
     Parameters
     ----------

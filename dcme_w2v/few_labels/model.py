@@ -47,7 +47,8 @@ class FusedModel(Classifier):
         """Return the fused features h, float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError(
-                "this model has no levels to transform documents with; fit one with --final=levels"
+                "this model cannot transform documents, because it has no levels; fit a model with "
+                "--final=levels"
             )
         return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
 

@@ -1,4 +1,4 @@
-"""Declare the options of `fuse fit`."""
+"""Declare the `fuse fit` options."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class FusedOptions(Checked):
 
     levels: int = option(
         8,
-        "number of levels to which the impacts of features are quantized",
+        "number of levels for quantizing the impacts of features",
         minimum=1,
         maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "impact of a feature on a class: log ratio, difference (centered) or the paper's "
+        "feature impact on a class: log ratio, difference (centered) or the paper's formula "
         "(default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
@@ -78,7 +78,7 @@ class FusedOptions(Checked):
     choose: bool | None = option(
         None,
         "combine four models, weighted by cross-validation "
-        "(default: yes, unless options select one)",
+        "(default: yes, unless options select one model)",
     )
     preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
     threads: int | None = threads_option()
@@ -103,8 +103,8 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: combines several models; omit it, or omit --preset, --initial, --rounds "
-            "and --final"
+            "--choose: combines several models, but other options select one; omit --choose, or "
+            "omit --preset, --initial, --rounds and --final"
         )
     if choose is None and free:
         choose = True

@@ -1,4 +1,4 @@
-"""Compute the statistics (8): sums of feature values, probabilities and products.
+"""Compute the statistics in equation (8): sums of feature values, probabilities and products.
 
 The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend

@@ -1,4 +1,4 @@
-"""The cost (2) of a discriminative latent-class model, with its E-step and its two M-steps.
+"""The cost, equation (2), of a latent-class model, with the E-step and the two M-steps.
 
 Equation numbers are from Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
@@ -123,7 +123,7 @@ class Cost:
 
     @property
     def alpha(self) -> F64:
-        """p(label | latent class), shape (latent, classes); rows sum to 1."""
+        """The probabilities `p(label | latent class)`, shape (latent, classes); rows sum to 1."""
         return np.exp(self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64, "C"))
 
     # ---- the M-steps ----
@@ -144,7 +144,7 @@ class Cost:
         self.table[:] = found
 
     def fit_alpha(self) -> None:
-        """Set alpha_km proportional to the sum of xi_nk over observations with label m."""
+        """Set `alpha_km` in proportion to the sum of `xi_nk` over observations with label m."""
         xi, own = self.xi.astype(np.float64), self.data.classes == 0
         counts = xi if own else self._of_label @ xi
         self.sizes = counts.sum(axis=0)
@@ -160,7 +160,7 @@ class Cost:
     # ---- the E-step, and the cost ----
 
     def fit_posterior(self) -> float:
-        """Set xi_nk proportional to p_nk alpha_k,y_n; return the cost."""
+        """Set `xi_nk` in proportion to `p_nk alpha_k,y_n`; return the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
         cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
         if self.smoothing and self.data.classes:
@@ -191,6 +191,6 @@ def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
     numbers = 2 * HISTORY + 5  # L-BFGS keeps this many float64 vectors of the weights' size
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
+    rows = data.count * (latent + PAD) * 4 * 3  # xi, the log alpha of each row's label, and a copy
     rows += data.matrix.nnz * 8  # the rows are also stored transposed
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

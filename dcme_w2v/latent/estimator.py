@@ -119,7 +119,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
-        """Return p(latent class | row), shape (rows, latent); each row sums to 1."""
+        """Return `p(latent class | row)`, shape (rows, latent); each row sums to 1."""
         return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
@@ -143,13 +143,13 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
 
     @property
     def alpha_(self) -> F32:
-        """p(label | latent class), shape (latent, classes)."""
+        """The probabilities `p(label | latent class)`, shape (latent, classes)."""
         if self._model.alpha is None:
             return np.eye(self._model.latent, dtype=np.float32)
         return self._model.alpha
 
     def _latent(self, matrix: Any) -> F64:
-        """Return log p(latent class | row) of checked rows, shape (rows, latent)."""
+        """Return `log p(latent class | row)` for checked rows, shape (rows, latent)."""
         return np.concatenate(list(self._model.latent_log_probabilities(matrix, self.threads)))
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Fit a latent-class model by EM from several starts, of which the best is kept."""
+"""Fit a latent-class model by EM from several starts, and keep the best start."""
 
 import math
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def expectation_maximization(
     reporter: Reporter = QUIET,
     before: Solution | None = None,
 ) -> Solution:
-    """Alternate the two M-steps and the E-step, which never raise the cost.
+    """Alternate the two M-steps and the E-step, none of which raises the cost.
 
     Without labels, each M-step for the weights is followed by several rounds of the other two
     steps.
@@ -119,7 +119,7 @@ def expectation_maximization(
 
 
 def has_settled(costs: list[float], tolerance: float) -> bool:
-    """Return whether the last iteration reduced the cost by at most this fraction."""
+    """Return whether the last iteration reduced the cost by at most the fraction `tolerance`."""
     return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 KIND = "latent"
 MIN_ALPHA = 1e-300  # lower probabilities are raised to this minimum
-_SUM = 1e-3  # rows of alpha may differ this much from a sum of 1
+_SUM = 1e-3  # the sum of each row of alpha may differ from 1 by this much
 
 
 @dataclass(frozen=True, repr=False)
 class LatentClassifier(Predictor):
-    """A classifier with latent classes z: p(y | x) = sum_k p(z = k | x) alpha_ky.
+    """A classifier with latent classes: `p(y | x) = sum_k p(z = k | x) alpha_ky`.
 
     `Predictor` describes the other attributes. `classes` are the labels, or names of the latent
     classes if there are no labels.
@@ -72,7 +72,7 @@ class LatentClassifier(Predictor):
     def latent_log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[F64]:
-        """Yield log p(latent class | document) for batches of documents, shape (batch, latent)."""
+        """Yield `log p(latent class | document)` in batches of documents, shape (batch, latent)."""
         threads = threads_of(threads)
         matrix = fit_columns(matrix, self.features)
         for begin in range(0, matrix.shape[0], CHUNK):
@@ -81,12 +81,12 @@ class LatentClassifier(Predictor):
             yield log_softmax(self.weights.scores(SparseRows(part), 0, part.shape[0], threads))
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield log p(label | document) for batches of documents, shape (batch, classes)."""
+        """Yield `log p(label | document)` in batches of documents, shape (batch, classes)."""
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return p(latent class | document), shape (documents, latent)."""
+        """Return `p(latent class | document)`, shape (documents, latent)."""
         from scipy.sparse import csr_matrix
 
         parts = list(self.latent_log_probabilities(matrix, threads))
@@ -97,7 +97,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return a label's feature weights: the mean over latent classes by p(class | label)."""
+        """Return the mean feature weights of latent classes, weighted by `p(class | label)`."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -119,7 +119,7 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class by its share, its labels with alpha, and specific words.
+        """Describe each latent class by its size, its labels with alpha, and specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -187,7 +187,7 @@ class LatentClassifier(Predictor):
 
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
-    """Return log sum_k p_k alpha_km, given log p, with shape (documents, classes)."""
+    """Return `log sum_k p_k alpha_km`, given `log p`; the shape is (documents, classes)."""
     # This is at least -log(latent), so exp does not underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)

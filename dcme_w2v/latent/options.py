@@ -1,4 +1,4 @@
-"""Declare the options of `latent fit`."""
+"""Declare the `latent fit` options."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class LatentOptions(Checked):
     unsupervised: bool = option(False, "cluster the documents without using their labels")
     init_method: str = option(
         "auto",
-        "starting point for EM (default: labels, or without them the best of kmeans and quadratic)",
+        "starting point for EM (default: labels; without labels, the best of kmeans and quadratic)",
         choices=INITS,
         strict=True,
     )
     starts: int | None = option(
         None,
-        "number of EM starts, of which the best is kept (default: 1; 10 or 30 without labels)",
+        "number of EM starts to choose from (default: 1; 10 or 30 without labels)",
         minimum=1,
         maximum=10000,
         advanced=True,
@@ -77,15 +77,15 @@ class LatentOptions(Checked):
 
 L2 = 3e-6
 # Without labels, k-means has STARTS_UNSUPERVISED starts.
-# Below FEW_LATENT classes, the quadratic, which is then best, has OF_QUADRATIC times as many.
+# With fewer than FEW_LATENT classes, the quadratic is best, and has OF_QUADRATIC times as many.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # few documents have more local optima
+STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # with few documents, the cost has more local optima
 EPOCHS = 100
 DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for the quadratic
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
-    """Fill in the default values of all options, except for `l2` without labels.
+    """Fill in the default values of all options, except for `l2` if there are no labels.
 
     Parameters
     ----------

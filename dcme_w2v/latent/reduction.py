@@ -16,7 +16,7 @@ ROWS = 4096  # this many rows are projected at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
-    """Project rows on singular vectors, and scale nonzero results to unit length."""
+    """Project rows onto singular vectors, and scale nonzero results to unit length."""
     from scipy.sparse import csr_matrix
 
     matrix = as_matrix(matrix)

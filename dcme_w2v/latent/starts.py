@@ -23,7 +23,7 @@ from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, Latent
 
 DESCENTS, FIRST = 3, 10  # number of random descents; the best one after FIRST iterations continues
 ITERATIONS, TOLERANCE = 500, 1e-8
-SUFFICIENT = 1e-4  # a step must achieve this share of the decrease that the gradient predicts
+SUFFICIENT = 1e-4  # a step must achieve this fraction of the decrease that the gradient predicts
 _MIN_STEP = 1e-12
 
 
@@ -52,7 +52,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic for observations; lambda makes the median eigenvalue of H 1/2.
+        """Compute the quadratic; choose lambda so that the median eigenvalue of `H` is 1/2.
 
         Parameters
         ----------
@@ -74,12 +74,12 @@ class Quadratic:
         return self.squares / (self.squares + len(self.left) * self.ridge)
 
     def smoothed(self, xi: F64) -> F64:
-        """Return H xi, the values that ridge regression predicts for xi."""
+        """Return `H xi`, the values that ridge regression predicts for xi."""
         found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
         return found
 
     def product(self, xi: F64) -> F64:
-        """Return (A - B) xi, shape (n, latent)."""
+        """Return `(A - B) xi`, shape (n, latent)."""
         smooth = self.smoothed(xi)
         if self.classes:
             smooth += self.label_means(xi)
@@ -88,18 +88,18 @@ class Quadratic:
         return smooth
 
     def value(self, xi: F64) -> tuple[float, F64]:
-        """Return the quadratic cost J(xi) and its gradient; xi has the shape (n, latent)."""
+        """Return the quadratic cost `J(xi)` and its gradient; `xi` has the shape (n, latent)."""
         product, latent = self.product(xi), xi.shape[1]
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return P_Y xi: each row is replaced by the mean of all rows with its label."""
+        """Return `P_Y xi`: each row is replaced by the mean of all rows with its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
 
     def memberships(self) -> csr_matrix:
-        """Return the label indicator matrix Y^T, shape (classes, n)."""
+        """Return the label indicator matrix `Y^T`, shape (classes, n)."""
         n = len(self.labels)
         assert not (self.labels == OWN).any()
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
@@ -115,7 +115,7 @@ def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return the best local minimum xi of (3) from several descents, shape (n, latent)."""
+    """Return the best local minimum of equation (3) from several descents, shape (n, latent)."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)
@@ -179,7 +179,7 @@ def descend(
     return point, value
 
 
-KEPT = 0.9  # xi mixes the method's result with this weight and the uniform distribution
+KEPT = 0.9  # weight of the method's result in xi; the rest is the uniform distribution
 
 
 class Starts:
@@ -232,7 +232,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """Assign M labels to K random groups if K <= M; else split label m among k = m mod M."""
+        """Assign labels to K random groups; split labels if there are fewer than K."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)
@@ -243,7 +243,7 @@ class Starts:
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
-        """Cluster the documents' principal components at unit length by k-means."""
+        """Cluster the documents' principal components, scaled to unit length, by k-means."""
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)

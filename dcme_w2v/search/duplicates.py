@@ -22,7 +22,7 @@ from .index import Index
 
 THRESHOLD = 0.55  # this similarity was chosen on planted edits (docs/decisions/search.md)
 RAREST = 16  # this many of each document's rarest words are compared
-SHARED = 0.25  # pairs are compared if they have this share of their rarest words in common
+SHARED = 0.25  # pairs are compared if they have this fraction of their rarest words in common
 _ROWS, _PAIRS = 1024, 8192  # numbers of rows and pairs that are processed at a time
 
 

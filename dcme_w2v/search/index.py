@@ -176,11 +176,11 @@ class Index:
         """Return the cosines between documents and a query; negative ones become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
-        # Sums row by row, so that equal documents have equal scores.
+        # Sum row by row, so that equal documents have equal scores.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
-        """Return the BM25 factors by which idf weights are multiplied, from term counts."""
+        """Convert term counts to the BM25 factors that multiply idf weights."""
         k1, b = self.options.k1, self.options.b
         mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
         norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)

@@ -1,4 +1,4 @@
-"""Declare the options of search."""
+"""Declare the search options."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dcme_w2v.declarations import Checked, option
 
 @dataclass(frozen=True)
 class SearchOptions(Checked):
-    """Options for ranking, whose defaults docs/decisions/search.md explains."""
+    """Options for ranking; docs/decisions/search.md explains the defaults."""
 
     group = "Model"
 
@@ -22,13 +22,13 @@ class SearchOptions(Checked):
     )
     characters: float = option(
         1.0,
-        "weight of the score of character n-grams, relative to that of words",
+        "weight of the character n-gram score, relative to the word score",
         minimum=0,
         maximum=100,
     )
     vector_weight: float = option(
         0.1,
-        "weight of the cosine similarity of VECTORS, relative to the score of words",
+        "weight of the cosine similarity in VECTORS, relative to the word score",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -1,1 +1,1 @@
-"""Training of any model: the epoch loop, progress, signals, checkpoints."""
+"""Training for all models: the epoch loop, progress, signals and checkpoints."""

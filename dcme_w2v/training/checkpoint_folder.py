@@ -112,7 +112,7 @@ class Checkpoint:
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option differs from the checkpoint's and is not in `free`.
+        """Raise `UsageError` if an option not in `free` differs from its value in the checkpoint.
 
         The message lists every difference, since one option can change the defaults of others.
         """
@@ -279,7 +279,7 @@ def generations_in(path: Path) -> list[Path]:
 def record_of(
     kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
 ) -> dict[str, Any]:
-    """Return the JSON record of a checkpoint, with the further entries `more`."""
+    """Return the JSON record of a checkpoint, with the additional entries `more`."""
     return {
         "run": kind,
         "options": dict(options),

@@ -12,7 +12,7 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-Future = Any  # the value of a task, perhaps not computed yet; the last reference frees it
+Future = Any  # a task's value, perhaps not computed yet; freed with its last reference
 
 
 class Executor:
@@ -75,7 +75,7 @@ class Executor:
         return future
 
     def all(self, futures: Sequence[Future]) -> list[Any]:
-        """Wait for the values of futures and return them; raise if a task failed."""
+        """Wait for the values of futures and return them; raise an error if a task failed."""
         self.wait(futures)
         return [self.result(one) for one in futures]
 
@@ -88,7 +88,7 @@ class Executor:
         return found
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of workers, of lost workers, and of bytes sent since the start."""
+        """Return the numbers of workers, lost workers and bytes sent since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
 
 

@@ -91,7 +91,7 @@ class TrainingRun(ABC):
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore the result of `notes` from a checkpoint; raise any exception if it is corrupt."""
+        """Restore the result of `notes` from a checkpoint; raise any exception if it is invalid."""
 
     def start_hint(self, checkpoint: Path) -> str:
         """Return how to start again from a diverged run's checkpoint, for an error message."""
@@ -153,7 +153,7 @@ class Checkpointer:
         self._saved = time.monotonic()
 
     def _resume(self, found: Checkpoint) -> None:
-        """Load a checkpoint into the run; raise if their options or data differ."""
+        """Load a checkpoint into the run; raise an error if the options or data differ."""
         run, training = self._run, self._run.trainer
         found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
@@ -219,7 +219,7 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}")
 
     def where_saved(self) -> str | None:
-        """Return how to write unsaved results from the final checkpoint; None if there is none."""
+        """Return how to write unsaved results from the final checkpoint; None without one."""
         if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
@@ -241,7 +241,7 @@ class Checkpointer:
 def interruptible(
     run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
-    """Run a block under `signals`; a KeyboardInterrupt gets the model so far as `partial`.
+    """Run a block under `signals`; attach the model so far to any KeyboardInterrupt.
 
     Without `signals`, no handler is installed and no signal is recorded.
     """

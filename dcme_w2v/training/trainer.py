@@ -127,7 +127,9 @@ class Trainer:
         pieces, at = self.state(), 0
         size = sum(piece.nbytes for piece in pieces)
         if self._layout() != record["state"] or size != len(state):
-            raise FormatError("its state was saved with other options or by another version")
+            raise FormatError(
+                "the training state was saved with other options or by another version"
+            )
         for piece in pieces:
             piece[:] = state[at : at + piece.nbytes]
             at += piece.nbytes
@@ -284,7 +286,7 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return `size` numbers of a block, from its first cache line on."""
+    """Return `size` numbers of a block, starting at its first cache line."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 

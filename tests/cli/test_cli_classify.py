@@ -356,7 +356,7 @@ def rows_of(form):
     [
         (rows_of("{word} and {word} again {i}\tpet"), "longer than the texts"),
         (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
-        ("label\ttext\n" + rows_of("c{c}\t{word} words"), "'label', which becomes a class"),
+        ("label\ttext\n" + rows_of("c{c}\t{word} words"), "'label', which is treated as a class"),
         (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts contain markup like <BR />, whose"),
         (
             rows_of("c{c}\t{word} <a href='x'>words"),
@@ -411,7 +411,7 @@ def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
     write("".join(f"c{i % 3}|d{i % 2}\tw{i} common\n" for i in range(60)))
     write("e|f\tw1 common\n" * 5, "h.tsv")
     error = cli.error(f"{command} d.tsv --output m --holdout h.tsv --quiet")
-    assert "--holdout h.tsv: none of its labels occurs in the training documents" in error
+    assert "--holdout h.tsv: none of the labels occurs in the training documents" in error
     assert "whose labels include 'c0'; give" in error
     write("e|f\tw1 common\nc1|e\tw1 common\n", "h.tsv")
     cli(f"{command} d.tsv --output m --holdout h.tsv --quiet")

@@ -113,7 +113,7 @@ BAD = [
     ("small", "biases=", np.zeros(3, np.float32), ""),
     ("text", "calibration", ["logistic", 1, None], "calibration"),
     ("text", "calibration", [1.0, 2.0], "calibration"),
-    ("text", "calibration", ["normalized", 0, 1, 1], "a noise share that is not between 0 and 1"),
+    ("text", "calibration", ["normalized", 0, 1, 1], "a noise fraction that is not between"),
     ("text", "threshold", np.inf, "1e999 is not a finite number"),
     ("token", "tag_pairs=", np.zeros((2, 2), np.int64), "tag_pairs: is int64 of shape"),
     ("token", "tag_pairs[0]", -1, "tag_pairs: contains a negative number"),

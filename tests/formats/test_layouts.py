@@ -165,7 +165,7 @@ def test_kept_columns_keep_their_types(cli, kind):
 @pytest.mark.parametrize("name, is_null", [("nan", True), ("NA", True), ("N", False)])
 def test_a_class_that_may_mean_no_label_is_warned_of(cli, kind, name, is_null):
     cli(TRAIN.format(written(kind, [name, "b", "c"] * 4)).replace("--quiet", ""))
-    said = f"4 documents have the label {name!r}, which becomes a class"
+    said = f"4 documents have the label {name!r}, which is treated as a class"
     assert (said in cli.err) == is_null
 
 
