@@ -250,7 +250,7 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_value(value: Any, declared: Declaration) -> Any:
-    """Convert a value to the type of its option; raise if it is invalid."""
+    """Convert a value to the type of its option; raise if the value is invalid."""
     kind, flag = declared.type, flag_of(declared.name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
         raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")

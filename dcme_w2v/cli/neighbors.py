@@ -194,7 +194,7 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add to each neighbor in a record the number of files that also list it."""
+    """Add to each neighbor in a record the number of files that also list the neighbor."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @arguments("<docs...")
 @flag(
     "--query TEXT|FILE",
-    "a query, or a file of queries, one per line; - is standard input (default: standard input)",
+    "a query, or a file with one query per line (default: -, standard input)",
     name="queries",
     multiple=True,
 )
@@ -131,7 +131,7 @@ def _loaded(
     if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
         if vectors or options != SearchOptions():
             raise UsageError(
-                f"{docs[0]}: is a saved index, whose options are fixed; omit --vectors and "
+                f"{docs[0]}: the options of a saved index cannot be changed; omit --vectors and "
                 "ranking options"
             )
         return Search.load(docs[0])

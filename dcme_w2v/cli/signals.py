@@ -46,7 +46,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal repeatedly until it raises, since one may arrive before a blocking call."""
+        """Send a signal repeatedly until it raises, since one may precede a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()

@@ -36,7 +36,7 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """Standard output, whose errors name it, and which may ignore a broken pipe."""
+    """Standard output, which error messages name, and which may ignore a broken pipe."""
 
     ignores_broken_pipe = False
 

@@ -337,7 +337,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
 
 
 def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Model:
-    """Open a model file that `save_model` wrote; raise if it is not of one of `kinds`.
+    """Open a model file that `save_model` wrote; raise if its kind is not in `kinds`.
 
     Raises
     ------
@@ -359,7 +359,7 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
 
 
 def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
-    """Load a file as an object of the class that its kind has in `LOADERS`.
+    """Load a file as an object of the class that `LOADERS` lists for its kind.
 
     Raises
     ------

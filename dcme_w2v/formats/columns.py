@@ -542,7 +542,7 @@ def _arrow_records(
 ) -> Iterator[Sequence[Any] | bytes]:
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(
-            f"{table}: is compressed {kind}, which cannot be read in parts; decompress it"
+            f"{table}: compressed {kind} cannot be read in parts; decompress the file"
         )
     source, schema = _opened(table.path, kind, reader)
     import pyarrow as pa  # `_opened` has checked that pyarrow is installed

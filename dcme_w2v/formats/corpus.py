@@ -381,7 +381,7 @@ class Sentences:
             offset += len(text)
 
     def lines(self) -> Iterator[Text]:
-        """Yield sentences without line feeds; a text with several lines yields each of them."""
+        """Yield sentences without line feeds; a text with several lines yields each line."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):

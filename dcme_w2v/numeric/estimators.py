@@ -295,7 +295,7 @@ def check_all_labeled(y: Any) -> None:
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
     if max(known, default=0) > 1:  # if labels are only -1, 0 and 1, all are classes
-        warn(f"the label -1 of {count:,} rows counts as a class; if it means no label, {remedy}")
+        warn(f"the label -1 of {count:,} rows counts as a class; if -1 means no label, {remedy}")
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:

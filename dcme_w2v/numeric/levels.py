@@ -160,7 +160,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    # Starts that are already solved are upper bounds on earlier ones.
+    # The starts for longer prefixes, if known, are upper bounds for shorter ones.
     solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:

@@ -353,7 +353,7 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None after `join`, which changes them
+        self._counts: I64 | None = counts  # None once `join` has changed the counts
         self._passes: list[tuple[Any, ...]] = []  # for each pass: pairs, joined words, and roles
         self._table = starting_table(words)
         self.reads = 0  # number of times that the last pass read the text

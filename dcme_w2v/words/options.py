@@ -82,7 +82,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "weight of each noise sample; values other than 1 damp steps along long vectors",
+        "weight of each noise sample; values other than 1 shrink steps for large-norm contexts",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -422,7 +422,7 @@ Options = TypeVar("Options", bound=TrainOptions)
 # For ns with CBOW, the exact gradient is at least two points worse in analogies at all rates.
 # For nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
 # Algorithm 1 (dcme) diverges at rates above a few thousandths, and at most rates without a prior.
-# CBOW with ns adds both tables: it uses ten samples from a flatter noise distribution.
+# By default, CBOW with ns adds both tables, and draws ten samples from a flatter distribution.
 # Stronger subsampling of frequent words saves the time that these samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
@@ -441,8 +441,8 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# Subsampling thresholds for CBOW with ns: at least MIN_SAMPLE, and MEAN_SHARES times a word's
-# mean share, because in a small vocabulary nearly all tokens would be dropped.
+# Subsampling thresholds for CBOW with ns: at least MIN_SAMPLE and at least MEAN_SHARES times the
+# mean share per word, because otherwise a small vocabulary would lose nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # For CBOW with ns, the median token's learning rate is RATE_OF_EPOCH / sqrt(number of epochs).
@@ -453,7 +453,7 @@ MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
 # With word2vec's gradient, both tables diverge unless this product is at most LOAD:
 # learning rate * context size * sqrt(1 + number of negative samples).
-# If few words are subsampled, they raise the median count, so FREQUENT_RATE limits the rates.
+# If subsampling keeps frequent words, they raise the median count; FREQUENT_RATE is then a limit.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
 # Word-order vectors move by four times the learning rate, and diverge at the usual rates.

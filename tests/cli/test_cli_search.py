@@ -29,7 +29,9 @@ def test_an_index_takes_the_place_of_documents(docs, cli):
     assert cli("search docs.txt --output index --b 0.3") == ""
     assert cli("search index --query tea") == cli("search docs.txt --b 0.3 --query tea")
     for given in ("--b 0.1", "--vectors docs.txt --query a"):
-        assert "is a saved index, whose options are fixed" in cli.error(f"search index {given}")
+        assert "the options of a saved index cannot be changed" in cli.error(
+            f"search index {given}"
+        )
 
 
 def test_lines_of_standard_input_are_answered(docs, cli):
