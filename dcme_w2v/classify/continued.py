@@ -241,7 +241,7 @@ class Continued:
                 label_of_name(name, kind)
         except (KeyError, ValueError):
             raise UsageError(
-                f"{self.name}: its labels have the type {kind}, unlike {name!r}; give {kind} labels"
+                f"{self.name}: the labels have the type {kind}, unlike {name!r}; give {kind} labels"
             ) from None
         corpus.before = self.model
         if self.model.text is not None:

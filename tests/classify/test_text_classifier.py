@@ -354,7 +354,7 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9
-    with pytest.raises(UsageError, match="its labels have the type text, unlike '3'"):
+    with pytest.raises(UsageError, match="the labels have the type text, unlike '3'"):
         model.partial_fit(TEXTS, [3, 4, 5] * 30)
     with pytest.raises(UsageError, match="a different form"):
         model.partial_fit(TEXTS, [[one] for one in TOPICS])
