@@ -103,15 +103,15 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
         for path in value if isinstance(value, list | tuple) else [value]:
             if not isinstance(path, str | os.PathLike):
                 continue
-            given_path, path = os.fspath(path), local(os.fspath(path))
-            if role != READS and path != given_path:
-                raise UsageError(f"{flag}={given_path}: is an address; give the path {path}")
+            address, path = os.fspath(path), local(os.fspath(path))
+            shown = f"{flag}={address}" if flag.startswith("--") else f"{flag} {address}"
+            if role != READS and path != address:
+                raise UsageError(f"{shown}: is an address; give the path {path}")
             if not path:
                 raise UsageError(f"{flag}: the path is empty; name a file")
             if "\0" in path:
                 raise UsageError(f"{flag}: the path has a NUL character; remove it")
             if role != READS or "://" not in path:
-                shown = f"{flag}={path}" if flag.startswith("--") else f"{flag} {path}"
                 yield _File(role, path, shown, _identity(path, role))
 
 

@@ -53,6 +53,7 @@ _LIST = re.compile(r"\s*(?:[\[({]\s*['\"]|\[[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
 _LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
+_EMPTY = "[]", "()", "{}", "set()"  # lists without labels that are stored as text
 # Values of a 0/1 column, which says whether one label applies.
 _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
@@ -106,6 +107,10 @@ class Table:
             given = getattr(self, name)
             columns = _names_in(given) if isinstance(given, str) else given
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
+        if both := [name for name in self.label if name in self.text]:
+            raise UsageError(
+                f"{self.path}: the column {both[0]!r} is text and label; name two columns"
+            )
         object.__setattr__(self, "path", local(os.fspath(self.path)))
         if self.group is not None:
             whole_number("group", self.group, 0)
@@ -362,6 +367,8 @@ def _labels(name: str, value: Any) -> tuple[str, ...]:
     if is_null(value):
         return ()
     if isinstance(value, str):
+        if "".join(value.split()) in _EMPTY:
+            return NoneOfThese()
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)

@@ -71,6 +71,8 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
                 f"files: must be paths, not {type(item).__name__}; save the data to a file"
             )
         name = os.fspath(item)
+        if not name:
+            raise UsageError("corpus: the path is empty; name a file")
         is_in_memory = isinstance(item, Table) and item.rows is not None
         if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():
             paths.append(item)

@@ -71,6 +71,13 @@ def test_no_and_yes_beside_names_are_warned_of(cli, kind, labels, is_odd):
     assert ("if they mean no and yes" in cli.err) == is_odd
 
 
+def test_a_column_is_not_text_and_label(cli):
+    said = cli.error(
+        TRAIN.format(written("csv", ["a", "b"] * 6).replace("column label", "column text"))
+    )
+    assert "t.csv: the column 'text' is text and label; name two columns" in said
+
+
 @pytest.mark.parametrize("value, kind", [({}, "dict"), ([None], "NoneType"), ([["a"]], "list")])
 def test_other_values_are_no_labels(cli, value, kind):
     said = cli.error(TRAIN.format(written("jsonl", [value, "b"] * 6)))
@@ -323,13 +330,12 @@ def test_damaged_matrix_market(cli, text, said):
 @pytest.mark.parametrize("line", [
     "vocab t.tsv -o", "classify train t.tsv --quiet -o", "train t.tsv -o v.bin --checkpoint",
     "train t.tsv --quiet -o v.bin --log-json", "search t.tsv --quiet -o",
+    "convert t.tsv",
 ])  # fmt: skip
 def test_outputs_are_paths(cli, line):
     Path("t.tsv").write_text("a\ttea\nb\tboat\n" * 6)
     said = cli.error(f"{line} file:///tmp/a%20b")
-    assert "=file:///tmp/a%20b: is an address; give the path /tmp/a b" in said.replace(
-        " file:", "=file:"
-    )
+    assert " file:///tmp/a%20b: is an address; give the path /tmp/a b" in said
 
 
 def test_addresses_of_files_are_paths(cli, here):

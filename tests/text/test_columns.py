@@ -412,6 +412,7 @@ def test_rows_that_are_dicts():
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
         (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
         ([Table("t.csv")], None, "no text column is named; name it by text_column, or"),
+        ([Table("", "t")], None, "corpus: the path is empty; name a file"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):
@@ -580,11 +581,12 @@ def labels_in(source):
     ("01", ("01",)), ("1.10", ("1.10",)), ("-0.0", ("0",)), ("[b]", ("[b]",)), ("[x", ("[x",)),
     ("1.0|a", ("1", "a")), ("v1.0", ("v1.0",)), ('["it\'s"]', ("it's",)), ("['a',]", ("a",)),
     ("('a', 'b')", ("a", "b")), ("{'e', 'b', 'd', 'a', 'c'}", tuple("abcde")),
-    ("('a')", ("a",)), ("(a)", ("(a)",)),
+    ("('a')", ("a",)), ("(a)", ("(a)",)), ("[ ]", ()), ("()", ()), (" {} ", ()), ("set()", ()),
 ])  # fmt: skip
 def test_lists_that_are_written_as_text(here, text, labels):
     write("d.csv", [{"t": "a b", "y": text}])
-    assert labels_in(dw.Table("d.csv", "t", "y")) == [labels]
+    found = labels_in(dw.Table("d.csv", "t", "y"))
+    assert found == [labels] and all(found)  # an unlabeled document has the empty tuple, too
 
 
 @pytest.mark.parametrize("text", [
