@@ -33,7 +33,7 @@ BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 # ---- few labels, small models ----
 SEPARABLE = 0.75  # a larger area under the curve shows that the unlabeled documents differ
 # Weights can be dropped if together they have at most this fraction of the total impact.
-IDLE_IMPACT = 0.02
+IDLE_IMPACT = 0.005
 # ---- word vectors trained on shards ----
 RAISED = 1.5  # learning rate on a cluster, relative to the rate on one machine
 ROUNDS = 20
