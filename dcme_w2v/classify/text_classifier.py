@@ -334,8 +334,9 @@ class TextClassifier(ProtocolEstimator):
     def of(cls, model: Predictor) -> TextClassifier:
         """Make an estimator from a trained model, with the parameters of its training."""
         self = cls(**_parameters_of(model))
-        self._several = model.multilabel or bool(model.record.get(LISTS))
         self._indicator = _recorded_indicator(model)
+        several = model.multilabel or bool(model.record.get(LISTS))
+        self._several = several or self._indicator is not None
         self._take(model)
         return self
 

@@ -300,6 +300,8 @@ def test_an_indicator_matrix_gives_such_matrices(form, here):
     assert type(same) is type(found) and same.dtype == found.dtype and abs(same - found).sum() == 0
     assert loaded.classes_.tolist() == [0, 1, 2]
     assert abs(loaded.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
+    edit("m", record={**described("m")["record"], "label_lists": []})
+    assert abs(TextClassifier.load("m").predict(TEXTS) - y).sum() == 0
     for wrong in (7, [True, "<i8", [1]], [True, "O", [2]], [True, "?", 2], [1, "<i8", [3]]):
         edit("m", record={**described("m")["record"], "label_indicator": wrong})
         with pytest.raises(FormatError, match="label_indicator"):
