@@ -144,7 +144,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return the numpydoc entries of options, some of which `names` renames."""
+    """Return numpydoc entries for options, renamed according to `names`."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):

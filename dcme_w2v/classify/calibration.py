@@ -24,9 +24,9 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # limits for slopes or factors, and for constants
-NOISES = (-9.0, 2.0)  # limits for the log-odds of noise
-START = (0.0, 0.0, -3.0)  # initial log factor, constant, and log-odds of noise
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds on slopes or factors, and on constants
+NOISES = (-9.0, 2.0)  # bounds on the log-odds of noise
+START = (0.0, 0.0, -3.0)  # initial values: log of the factor, constant, log-odds of noise
 PRECISION = 1e-6  # fitting ends when the log-likelihood changes by a smaller fraction
 # The outer knots are at the margin of the hinge loss, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)

@@ -21,7 +21,8 @@ FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
 C_OF_FEW = 10
 LOWER = 0.25  # the learning rate that resists wrong labels is lower by this factor
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-# Models with more weights are compressed; trainings with more products do not use L-BFGS.
+# Models with more weights are compressed; above the second number of multiplications per iteration,
+# L-BFGS is not the default.
 SMALL = (1 << 16, 1 << 22)
 # ---- comparison of candidates ----
 FOLDS = 3

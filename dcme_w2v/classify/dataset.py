@@ -547,7 +547,7 @@ class Doubts:
 DOCUMENT_BYTES = 100  # minimum memory that a document takes in addition to its text
 MIN_DOUBTED = 20  # fewer documents than this are not checked for mistakes
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-# Large batches share the n-grams of repeated words; long documents get smaller batches.
+# A large batch computes the n-grams of a repeated word once; long documents get smaller batches.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
 _LOOK_BYTES = 4096  # this many leading bytes of each text are checked for markup
 # Matches only HTML tags: <U> may be a stock ticker, and <joe@example.org> an address.

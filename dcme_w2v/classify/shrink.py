@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # positive float64 numbers sort by their first 16 bits
+_BINS, _SHIFT = 1 << 15, 48  # the first 16 bits of a positive float64 give a coarse order
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,9 @@ class DaskExecutor(Executor):
             self._lost += 1
             self.reporter.message(f"worker {_name(worker)} is lost; its work is repeated")
         if self._known and not self._known & found:
-            raise ClusterError("all workers are lost; if memory was too small, give more --shards")
+            raise ClusterError(
+                "all workers are lost; if they ran out of memory, give more --shards"
+            )
         self._known, self._looked = found, now
 
 

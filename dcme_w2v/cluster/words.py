@@ -156,7 +156,7 @@ class Plan:
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """Return for both tables how many steps each row takes in a shard, and their total size.
+        """For both tables, return the number and total size of the steps of each row in a shard.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is

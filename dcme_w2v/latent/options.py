@@ -81,7 +81,7 @@ L2 = 3e-6
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # with few documents, the cost has more local optima
 EPOCHS = 100
-DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for the quadratic
+DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadratic`
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:

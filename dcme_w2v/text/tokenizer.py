@@ -69,7 +69,7 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return for each of the first `count` words the ID of its longest proper prefix, or -1."""
+        """Return the ID of the longest shorter word that begins each of `count` words, or -1."""
         ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]

@@ -162,6 +162,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return the logs of values, minus their median among words with similar counts."""
+    """Return each value's logarithm minus the median of words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

@@ -252,7 +252,7 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "number of shard merges, a multiple or divisor of --epochs (default: at least 20)",
+        "how often to merge shards; a multiple or divisor of --epochs (default: at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,

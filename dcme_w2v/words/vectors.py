@@ -179,7 +179,7 @@ class Vectors(WordTables, metaclass=_Habits):
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(
-                f"path: must be a path, not {type(path).__name__}; vectors of gensim are "
+                f"path: must be a path, not {type(path).__name__}; for gensim vectors, use "
                 "Vectors(kv.index_to_key, kv.vectors)"
             )
         if limit is not None:

@@ -246,7 +246,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return the token of each ID, None for the unknown token; drop the tokenizer's model."""
+    """Return the token of each ID, or None for the unknown token; remove the model from `found`."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:

@@ -257,8 +257,8 @@ class RowReader:
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: {self._size} bytes cannot hold the {self.promised} rows of "
-                f"{self.dim} numbers in the header; run dcme-w2v check {self.path}"
+                f"{self.path}:1: the header declares {self.promised} rows of {self.dim} numbers, "
+                f"which {self._size} bytes cannot hold; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
