@@ -54,12 +54,15 @@ CASES = (
     ("--objective", "ns", "--deterministic", "--threads", "2"),
     ("--objective", "ns", "--format", "binary", "--cluster", "local:0", "--shards", "3"),
 )
+COLUMNS = ("--text-column", "text", "--label-column", "label")
 CLASS_CASES = (
-    ("--objective", "dcme"),
-    ("--objective", "dcme", "--dcme-update", "paper", "--patience", "2"),
-    ("--objective", "nce", "--l2", "1e-4"),
+    ("docs.tsv", "--objective", "dcme"),
+    ("docs.tsv", "--objective", "dcme", "--dcme-update", "paper", "--patience", "2"),
+    ("docs", "--objective", "nce", "--l2", "1e-4"),  # one folder per class
+    ("docs.jsonl", "--sample-weight-column", "weight", *COLUMNS),  # lists of labels
 )
 COMMON = ("--dim", "24", "--epochs", "2", "--threads", "1", "--min-count", "2", "--quiet")
+JSON_LINE = '{{"label": ["c{0}", "c0"], "text": "{1}", "weight": 1.5}}\n'
 OLD = b""  # any output may replace an empty file
 
 
@@ -135,12 +138,13 @@ class ClassRun(Run):
 
     def arguments(self, every: str) -> list[str]:
         """Return the command line, which starts, or resumes if there is a checkpoint."""
-        keep, docs = str(self.folder / "k"), str(self.folder.parent / "docs.tsv")
+        docs, *case = self.case
+        keep, docs = str(self.folder / "k"), str(self.folder.parent / docs)
         files = ["--output", str(self.folder / "m"), "--log-json", str(self.folder / "log")]
         state = ["--checkpoint", keep, "--resume", keep, "--checkpoint-every", every]
         fixed = ["--epochs", "6", "--holdout", "0.2", "--threads", "1", "--quiet"]
         fixed += ["--tune", "0", "--subwords", "none"]  # no comparisons, which have no checkpoints
-        return ["classify", "train", docs, *fixed, *self.case, *files, *state]
+        return ["classify", "train", docs, *fixed, *case, *files, *state]
 
 
 class Shim:
@@ -206,9 +210,14 @@ def workplace(seed: int) -> Iterator[Path]:
         lines = (" ".join(tokens[i : i + 15]) for i in range(0, len(tokens), 15))
         Path(name, "corpus.txt").write_text("\n".join(lines), encoding="utf-8")
         starts = [i % 60 * 20 for i in range(4000)]
-        texts = (" ".join(chance.choices(words[i : i + 60], k=12)) for i in starts)
-        docs = (f"c{i}\t{text}\n" for i, text in zip(starts, texts, strict=True))
-        Path(name, "docs.tsv").write_text("".join(docs), encoding="utf-8")
+        texts = [" ".join(chance.choices(words[i : i + 60], k=12)) for i in starts]
+        for file, line in (("docs.tsv", "c{0}\t{1}\n"), ("docs.jsonl", JSON_LINE)):
+            lines = (line.format(*one) for one in zip(starts, texts, strict=True))
+            Path(name, file).write_text("".join(lines), encoding="utf-8")
+        for i in dict.fromkeys(starts):
+            own = [text for start, text in zip(starts, texts, strict=True) if start == i]
+            Path(name, "docs", f"c{i}").mkdir(parents=True)
+            Path(name, "docs", f"c{i}", "0.txt").write_text("\n".join(own), encoding="utf-8")
         yield Path(name)
 
 
