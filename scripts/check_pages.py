@@ -5,7 +5,8 @@
 Each link must lead to an existing file in the repository and, after #, to one of its headings. Each
 page in docs/ must have a link to it. Directives are not allowed, because GitHub shows them as text.
 Sentences in the README, in docs/start and in the guides have at most 30 words. A guide has at most
-1,200 words. A decision record has one table and at most 600 other words.
+1,200 words. A decision record has one table and at most 600 other words. The
+README has at most 110 lines.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-LONGEST, MOST, MOST_OF_RECORD = 30, 1200, 600
+LONGEST, MOST, MOST_OF_RECORD, MOST_LINES = 30, 1200, 600, 110
 RESULTS = re.compile(r"<!-- results:.*?<!-- end of results -->", re.DOTALL)
 FENCED = re.compile(r"^( *)(```+|~~~+)(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?:    .*\n+)+")
@@ -60,6 +61,8 @@ def faults(page: Path) -> Iterator[str]:
             yield f"has {words} words; shorten it to {MOST_OF_RECORD}"
         if (tables := len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE))) > 1:
             yield f"has {tables} tables; keep one"
+    if page == ROOT / "README.md" and (lines := text.count("\n")) > MOST_LINES:
+        yield f"has {lines} lines; shorten it to {MOST_LINES}"
     if is_guide or page.parent == DOCS / "start" or page == ROOT / "README.md":
         yield from (f"{len(one.split())} words: {one}" for one in sentences(prose)
                     if len(one.split()) > LONGEST)  # fmt: skip
