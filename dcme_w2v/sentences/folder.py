@@ -153,9 +153,13 @@ def _card(
     corpus = manifest.get("corpus")
     if isinstance(corpus, list) and corpus:
         lines += ["", "## Data", ""]
-        for one in corpus:
-            size = f", {one['bytes']:,} bytes" if one.get("bytes") is not None else ""
-            lines.append(f"- {_plain(PurePath(one['path']).name)}{size}")
+        for one in corpus:  # from a file that somebody may have edited
+            path, size = (
+                (one.get("path"), one.get("bytes")) if isinstance(one, dict) else (None,) * 2
+            )
+            if isinstance(path, str):
+                end = f", {size:,} bytes" if isinstance(size, int) else ""
+                lines.append(f"- {_plain(PurePath(path).name)}{end}")
     commands = [command_of(manifest.get("argv")), command_of(recorded_arguments())]
     if any(commands):
         lines += ["", "## Commands", "", *(f"    {_plain(one)}" for one in commands if one)]

@@ -290,3 +290,12 @@ def test_a_pattern_that_tokenizers_does_not_take_is_one_line(cli, pattern):
     edit_json(lambda found: found.update(normalizer=None, pre_tokenizer={**split, "invert": False}))
     Path("s.txt").write_text("a" * 60 + "b\n")
     assert "tokenizer.json: " in cli.error("encode m s.txt --output o.tsv")
+
+
+def test_an_edited_manifest_is_described_as_far_as_it_is_one(cli, vectors):
+    edited = [1, [], {}, {"path": 3}, {"path": "a/c.txt", "bytes": "x"}]
+    files = vectors.manifest["corpus"] + edited
+    manifest = {**vectors.manifest, "corpus": files, "argv": 5}
+    dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=manifest).save("v.safetensors")
+    cli(CONVERT)
+    assert "## Data\n\n- b.txt, 9 bytes\n- c.txt\n" in Path("m/README.md").read_text("utf-8")

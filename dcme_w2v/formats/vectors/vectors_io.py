@@ -339,6 +339,8 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[
         raise model.fault("vectors", "are missing, or have no dimensions")
     if manifest is not None and not isinstance(manifest, dict):
         raise model.fault("manifest", "is not a JSON object")
+    if not isinstance((manifest or {}).get("options", {}), dict):
+        raise model.fault("manifest.options", "is not a JSON object")
     if counts is not None and counts.min(initial=0) < 0:
         raise model.fault("counts", "has a negative number")
     subwords = None
