@@ -394,7 +394,7 @@ def threads_option(**declaration: Any) -> Any:
     """Declare the option for the number of threads."""
     return option(
         None,
-        "number of threads (default: the CPUs that this process may use)",
+        "number of threads (default: the number of CPUs available to this process)",
         minimum=1,
         maximum=1024,
         group="Run",
@@ -428,7 +428,7 @@ def encoding_errors_option() -> Any:
     """Declare the option for tokens that are not UTF-8."""
     return option(
         "strict",
-        "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
+        "if a token is not UTF-8: fail, replace invalid bytes with U+FFFD, or skip it",
         choices=ENCODING_ERRORS,
         group="Input",
         advanced=True,

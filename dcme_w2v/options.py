@@ -45,7 +45,7 @@ class TokenizerOptions(Checked):
     )
     keep_case: bool = option(
         False,
-        "keep uppercase letters instead of converting text to lower case",
+        "keep uppercase letters instead of converting them to lowercase",
         only=_RAW,
         advanced=True,
     )
@@ -85,7 +85,7 @@ class ColumnOptions(Checked):
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column with labels: text, integers or lists",
+        "column with the labels (text, integers or lists)",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -122,7 +122,7 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "sentences are lines, whole column values, parts that end with . ! ?, or paragraphs",
+        "where sentences end: at line ends, column ends, punctuation (. ! ?) or empty lines",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -165,7 +165,7 @@ class SubwordOptions(Checked):
     )
     buckets: int = option(
         2_000_000,
-        "number of n-gram vectors; hashing assigns each n-gram to one of them",
+        "number of n-gram vectors; a hash function assigns each n-gram to one of them",
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
@@ -228,7 +228,7 @@ class LogOptions(Checked):
 
     log_json: str | None = option(
         None,
-        "log start, progress, epochs and end to this file, one JSON object per line",
+        "log the run's events and progress to this file, one JSON object per line",
         metavar="FILE",
         path="log",
     )
@@ -315,7 +315,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "held-out fraction of the lines, or a held-out file, to score after every epoch",
+        "text to score after every epoch: a fraction of the lines, or a file",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

@@ -44,13 +44,13 @@ class FeatureOptions(Checked):
 
     by: str = option(
         "document",
-        "classify one document per line, or each token of CoNLL-format sentences",
+        "classify documents (one per line), or the tokens of sentences in CoNLL format",
         choices=("document", "token"),
         advanced=True,
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words and N character n-grams (default: at least 40,000)",
+        "keep the N most frequent words and as many character n-grams (default: at least 40,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -87,7 +87,8 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "also use character n-grams within words (default: 1-4 in classify train for small texts)",
+        "also use character n-grams of MIN to MAX characters (default: 1-4 for small texts in "
+        "classify train)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -194,21 +195,22 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "exact softmax (gd), dual clustering (dcme), sampling (nce, ns) or label trees (tree); "
-        "auto chooses",
+        "training objective: exact softmax (gd), dual clustering (dcme), sampling (nce, ns), "
+        "label trees (tree)",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "softmax, or squared one-vs-rest hinge loss (default: hinge for up to 5,000 classes)",
+        "loss function: softmax, or squared one-vs-rest hinge (default: hinge for up to 5,000 "
+        "classes)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "gradient descent (sgd), L-BFGS for softmax, or dual coordinate descent for hinge "
+        "optimizer: gradient descent (sgd), L-BFGS for softmax, dual coordinate descent for hinge "
         "(default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
@@ -223,20 +225,22 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of clusters of similar classes (default: at least 80; 20 for paper)",
+        "maximum number of clusters of similar classes (default: at least 80, or 20 with "
+        "--dcme-update=paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
-        "update rule of dcme: Algorithm 1 in the DCME paper, or a more robust variant",
+        "update rule for dcme: Algorithm 1 in the DCME paper, or a more robust variant",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
     batch: int | None = option(
         None,
-        "mini-batch size (default: 16 for hinge, otherwise up to 64, depending on the classes)",
+        "mini-batch size (default: 16 for hinge, otherwise up to 64, depending on the number of "
+        "classes)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -250,13 +254,15 @@ class ClassifyOptions(Checked):
     )
     patience: int | None = option(
         None,
-        "stop after N epochs without improvement on --holdout, and keep the best epoch",
+        "stop after N epochs without improvement on held-out documents; keep the best epoch's "
+        "weights",
         minimum=1,
         advanced=True,
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on the loss, classes and held-out documents)",
+        "initial learning rate (default: depends on the loss, the classes and the held-out "
+        "documents)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -310,7 +316,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "fraction of documents to hold out, or held-out file, for evaluation after every epoch",
+        "documents to evaluate after every epoch: a fraction to hold out, or a file",
         metavar="X|FILE",
         path="reads",
     )
@@ -327,7 +333,7 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "search for the best settings within SECONDS (default: 60); 0 skips all comparisons",
+        "search for the best settings for SECONDS (default: 60); 0 turns off all comparisons",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -343,7 +349,7 @@ class ContinueOptions(Checked):
 
     fade: float = option(
         0.0,
-        "fraction of the --init model's weights and document counts to forget",
+        "forget this fraction of the --init model's weights and document counts",
         minimum=0.0,
         maximum=1.0,
         needs=("init",),
@@ -358,7 +364,7 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "how to combine shards: average once (mixture) or every epoch (iterate), vote, or sum "
+        "average the shards' weights once (mixture) or every epoch (iterate), vote, or sum "
         "gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
@@ -505,7 +511,7 @@ class ShrinkOptions(Checked):
     removed = ("coding", "words")
 
     levels: int = option(
-        8, "number of levels to quantize weights to", minimum=1, maximum=MAX_LEVELS
+        8, "quantize the weights to this number of levels", minimum=1, maximum=MAX_LEVELS
     )
     keep: str | None = option(
         None,

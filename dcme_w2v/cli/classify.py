@@ -40,19 +40,19 @@ INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels (possibly none) with at least this probability",
+    "print only labels with at least this probability (possibly none)",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "labels for .npz or .mtx rows: one line per row, several labels joined by |",
+    "labels of the rows in .npz or .mtx files, one line per row (separator: |)",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "number of labels per document; 0 prints all above a multi-label model's threshold",
+    "number of labels to print per document; 0 prints all above the multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -79,8 +79,8 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of a label's documents, such as spam=3 (repeatable); balanced equalizes the "
-    "total weights",
+    "weight of a label's documents, such as spam=3 (repeatable); balanced equalizes the total "
+    "weights",
     multiple=True,
     group="Objective",
 )
@@ -148,7 +148,7 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "compare the classes, as clusters, with the labels: NMI, Rand index, best-matching accuracy",
+    "treat classes as clusters, and compare them with the labels (NMI, Rand index, accuracy)",
 )
 @flag("--per-class", "also print precision, recall, F1 and document count for each label")
 @flag(
@@ -216,7 +216,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @threads_option
 @flag(
     "-o,--output FILE",
-    "write predictions to this file; .csv, .parquet and .jsonl have named columns",
+    "write predictions to this file; .csv, .parquet and .jsonl files have named columns",
     path=WRITES,
     group="Output",
 )

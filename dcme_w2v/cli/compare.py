@@ -20,7 +20,7 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "vectors trained on the second text; give several files for several random seeds",
+    "files of vectors trained on the second text, one for each random seed",
     name="others",
     multiple=True,
     path=READS,

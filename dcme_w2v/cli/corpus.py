@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
 @flag(
     "--merge",
-    "treat CORPUS as count files written by this command, and add up the counts",
+    "read CORPUS as count files written by this command, and add up the counts",
     name="merging",
     group="Input",
 )
@@ -80,7 +80,7 @@ def vocab(
 )
 @flag(
     "--read-table FILE",
-    "join the phrases of this table instead of finding phrases",
+    "join the phrases in this table instead of finding new ones",
     path=READS,
     group="Input",
 )

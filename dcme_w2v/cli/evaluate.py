@@ -120,8 +120,12 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.safetensors heldout.txt")
 @arguments("<model <[corpus]...")
-@flag("--window N", "number of context words on each side (default: as trained)", low=1)
-@flag("--analogies FILE", "also report the likelihood of these analogies' answers", path=READS)
+@flag("--window N", "number of context words on each side (default: as in training)", low=1)
+@flag(
+    "--analogies FILE",
+    "also report the likelihood of the answers to these analogy questions",
+    path=READS,
+)
 @seeds_option
 @json_option
 @reads_documents("corpus", columns=["text_column"])

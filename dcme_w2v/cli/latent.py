@@ -48,13 +48,13 @@ def latent() -> None:
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
-    "evaluate on held-out documents: this fraction of labeled documents, or this file",
+    "held-out documents for evaluation: a fraction of the labeled documents, or a file",
     path=READS,
     group="Input",
 )
 @flag(
     "--choose N,N,...",
-    "numbers of latent classes to try; the best held-out log-likelihood decides",
+    "numbers of latent classes to try; the best held-out log-likelihood wins",
     group="Model",
     advanced=True,
 )
@@ -86,7 +86,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 )
 @flag(
     "--documents DOCS",
-    "also print each class's most typical documents from these files",
+    "also print the most typical documents of each class, chosen from these files",
     path=READS,
 )
 @threads_option

@@ -74,7 +74,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashe
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
-@flag("--debug", "print the traceback of an error", name="traceback_wanted")
+@flag("--debug", "print the traceback if an error occurs", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors, and text classification with many classes.
 

@@ -102,7 +102,7 @@ def _prompted() -> Iterator[str]:
 )
 @arguments("<vectors words=[WORD]...")
 @count_option
-@flag("--among WORDS", "print only neighbors from this list of words, separated by spaces")
+@flag("--among WORDS", "print only neighbors that are in this space-separated list of words")
 @flag(
     "--stability VECTORS...",
     "also print how many of these files, trained with other seeds, list each neighbor",

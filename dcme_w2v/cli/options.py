@@ -211,7 +211,7 @@ def output_option(
 
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
-quiet_option = flag("--quiet", "print errors only", group="Run")
+quiet_option = flag("--quiet", "print only errors", group="Run")
 count_option = flag("-k N", "number of words to print per answer", name="topn", default=10, low=1)
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 )
 @flag(
     "--vectors VECTORS",
-    "word vectors; their cosines are added to the document scores",
+    "add cosines of these word vectors to the document scores",
     path=READS,
 )
 @output_option("MODEL", "write the index to this file, which can later replace DOCS",

@@ -46,7 +46,7 @@ KV = (
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "what --to writes: rows weighted for sentences (static, the default) or unchanged vectors "
+    "vectors that --to writes: weighted for sentence means (static, the default) or unchanged "
     "(mean)",
     group="Output",
 )
@@ -178,7 +178,11 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     multiple=True,
 )
 @flag("--words WORDS", "words to plot, separated by spaces")
-@flag("--labels FILE", "labels file with one line per row; labels determine the colors", path=READS)
+@flag(
+    "--labels FILE",
+    "file with one label per line, in row order; labels determine the colors",
+    path=READS,
+)
 @flag("--limit N", "number of words (default: 100) or rows (default: 2000) to plot", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
@@ -203,12 +207,12 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "labels file with one line per row and tab-separated columns",
+    "file of labels: one line of tab-separated columns per row",
     path=READS,
 )
 @flag(
     "--color N",
-    "column of --labels that determines colors; the other columns form document titles",
+    "column of --labels that determines the colors; the other columns become document titles",
     default=1,
     low=1,
 )

@@ -37,20 +37,20 @@ class FusedOptions(Checked):
 
     levels: int = option(
         8,
-        "number of levels for quantizing the impacts of features",
+        "number of levels to which feature impacts are rounded",
         minimum=1,
         maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "feature impact on a class: log ratio, difference (centered) or the paper's formula "
+        "impact of a feature on a class: log ratio, difference (centered) or the paper's formula "
         "(default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "train the initial model on labels alone, or also on its own predictions (default: "
+        "train the initial model only on labels, or also on its own predictions (default: "
         "self-training)",
         choices=("self-training", "supervised"),
         advanced=True,
@@ -64,7 +64,8 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: distilled, levels beside initial scores, or levels alone (default: distill)",
+        "final model: distilled, levels added to the initial scores (beside), or only levels "
+        "(default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
@@ -77,8 +78,8 @@ class FusedOptions(Checked):
     )
     choose: bool | None = option(
         None,
-        "combine four models, weighted by cross-validation "
-        "(default: yes, unless options select one model)",
+        "combine four models with weights from cross-validation (default: yes, unless options "
+        "select one model)",
     )
     preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
     threads: int | None = threads_option()

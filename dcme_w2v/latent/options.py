@@ -33,7 +33,7 @@ class LatentOptions(Checked):
     unsupervised: bool = option(False, "cluster the documents without using their labels")
     init_method: str = option(
         "auto",
-        "starting point for EM (default: labels; without labels, the best of kmeans and quadratic)",
+        "starting point of EM (default: labels; without labels, the best of kmeans and quadratic)",
         choices=INITS,
         strict=True,
     )

@@ -31,7 +31,7 @@ class ScdvOptions(Checked):
     )
     clusters: int = option(
         60,
-        "number of topics: components of the Gaussian mixture",
+        "number of topics (components of the Gaussian mixture)",
         minimum=1,
         maximum=65536,
         only=MIXTURE,
@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "set entries below this percentage of the mean extreme entry to zero",
+        "set entries to zero if they are below this percentage of the mean extreme",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
@@ -72,7 +72,7 @@ class ScdvOptions(Checked):
     )
     tfidf: float | None = option(
         None,
-        "append tf-idf vectors with X times the norm of the other part (default: 2 for scdv, "
+        "append tf-idf vectors, scaled to X times the other part's norm (default: 2 for scdv, "
         "otherwise 0)",
         minimum=0.0,
         maximum=1e6,
@@ -92,7 +92,7 @@ class ScdvOptions(Checked):
     )
     iterations: int = option(
         100,
-        "maximum number of iterations of expectation maximization",
+        "maximum number of expectation-maximization iterations",
         minimum=1,
         maximum=100000,
         only=MIXTURE,

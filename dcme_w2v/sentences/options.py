@@ -15,7 +15,7 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "weighted mean of whitened vectors (static), uSIF without common components, or plain mean",
+        "sentence vector: weighted mean of whitened vectors (static), usif, or the plain mean",
         choices=POOLINGS,
     )
     dim: int | None = option(
@@ -26,5 +26,5 @@ class EncodeOptions(Checked):
     )
     unit: bool = option(
         False,
-        "scale sentence vectors to unit length (default: as configured in VECTORS, if a folder)",
+        "scale sentence vectors to unit length (default: only if a VECTORS folder says so)",
     )

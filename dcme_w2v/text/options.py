@@ -52,7 +52,7 @@ class PhraseOptions(Checked):
     )
     memory: float = option(
         1.0,
-        "memory limit for pair counts in GB; beyond it, the text is read several times",
+        "memory limit in GB for pair counts; beyond it, the text is read several times",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

@@ -41,7 +41,7 @@ class TrainOptions(Checked):
     )
     objective: str = option(
         "ns",
-        "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy or "
+        "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy, or "
         "hierarchical softmax",
         choices=("ns", "nce", "dcme", "hs"),
         group="Objective",
@@ -82,7 +82,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "weight of each noise sample; values other than 1 shrink steps for large-norm contexts",
+        "weight of each noise sample; values other than 1 shorten steps along long context vectors",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -131,14 +131,14 @@ class TrainOptions(Checked):
     )
     rates: str | None = option(
         None,
-        "train rare words at higher rates, or all words at equal rates (default: count for cbow)",
+        "learning rates: higher for rare words (count), or equal (default: count for cbow)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
         None,
-        "gradient: exact, or word2vec.c's, which is larger (default: depends on the objective)",
+        "use the exact gradient, or word2vec.c's larger one (default: depends on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -166,7 +166,7 @@ class TrainOptions(Checked):
     seed: int = seed_option()
     deterministic: bool = option(
         False,
-        "train in one thread, so that --threads does not change the result",
+        "train in one thread, so that the result does not depend on --threads",
         group="Run",
     )
 
@@ -221,7 +221,7 @@ class FileOptions(Checked):
     )
     output_tables: str | None = option(
         None,
-        "write both tables, input and context vectors, for --init and eval likelihood",
+        "write both tables (input and context vectors) to this file for --init and eval likelihood",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,
@@ -252,7 +252,7 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "how often to merge shards; a multiple or divisor of --epochs (default: at least 20)",
+        "number of shard merges; must be a multiple or divisor of --epochs (default: at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -270,7 +270,7 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams (default: by suffix, otherwise text)",
+        "vector format; fasttext also stores n-grams (default: from the suffix, otherwise text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -293,7 +293,7 @@ class ConvertOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format (default: by suffix .bin or .safetensors, otherwise text)",
+        "vector format (default: from the suffix .bin or .safetensors, otherwise text)",
         choices=("text", "binary", "safetensors", "tsv"),
     )
     postprocess: str = option(
@@ -323,7 +323,7 @@ class ConvertOptions(Checked):
         choices=("sentence-transformers", "model2vec", "tsv"),
         unless=("format", "no_header"),
     )
-    no_header: bool = option(False, "write text without a header line, like GloVe files")
+    no_header: bool = option(False, "write text without a header line, as in GloVe files")
     quantize: str | None = option(
         None,
         "number type that --to writes: int8 with one scale per row, or float16 (default: float32)",
