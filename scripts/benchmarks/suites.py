@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +265,32 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
         yield name, seed, f"seconds, --threads {s.threads}", done.elapsed, ""
         for measure in (_analogies, _similarity):
             yield from ((name, seed, *one) for one in measure(s, out))
+
+
+def divergence(s: Setup) -> Iterator[Line]:
+    """Train one epoch at the default rates, with settings whose steps add up."""
+    grid = product((2, 20), (0, None), (50, 300), ("ns", "nce", "hs", "dcme"), (5, 30), s.seeds)
+    for window, sample, dim, objective, negative, seed in grid:
+        options: dict[str, Any] = {"window": window, "sample": sample, "dim": dim}
+        if objective in ("ns", "nce"):
+            options["negative"] = negative
+        elif negative > 5:
+            continue
+        setting = ", ".join(f"--{key} {n}" for key, n in options.items() if n is not None)
+        losses: list[float] = []
+
+        def watch(now: Any, losses: list[float] = losses) -> None:
+            losses.extend([now.loss] if now.loss else [])
+
+        options |= {"objective": objective, "window_mode": "fixed", "epochs": 1, "seed": seed}
+        found = None
+        with contextlib.suppress(FloatingPointError):
+            found = dw.train(s.file("corpus.txt"), threads=s.threads, progress=watch, **options)
+        setting = f"{objective}, {setting}"
+        yield setting, seed, "diverged", float(found is None), ""
+        if found is not None:
+            yield setting, seed, "rate", found.manifest["options"]["lr"], ""
+            yield setting, seed, "loss, end / lowest", losses[-1] / min(losses), ""
 
 
 def changes(s: Setup) -> Iterator[Line]:
@@ -600,7 +626,54 @@ def many_texts(s: Setup) -> Iterator[Line]:
             yield name, seed, "answers per CPU second", count / done.seconds, ""
 
 
-# ---- few labels ----
+# ---- few documents, many labels, few labels ----
+
+
+def few_documents(s: Setup) -> Iterator[Line]:
+    """Train the defaults on few documents of ten classes, which the seed draws."""
+    few, test, model = Path(s.out("few.tsv")), Path(s.out("test.tsv")), s.out("m")
+    for folder, count, seed in product(s.sets("sets", True), (60, 100, 200, 300), s.seeds):
+        random = np.random.default_rng(seed)
+        parts = [_labeled(folder / f"{part}.tsv") for part in ("train", "test")]
+        frequent = [name for name, n in Counter(parts[0][0]).most_common(30) if n >= 60]
+        classes = set(random.permutation(frequent)[:10].tolist())
+        for path, (labels, lines), most in zip((few, test), parts, (count, 2000), strict=True):
+            order = [i for i in random.permutation(len(lines)).tolist() if labels[i] in classes]
+            path.write_text("".join(lines[i] for i in order[:most]), encoding="utf-8")
+        s.run(f"classify train {few} --threads 1 --seed {seed} --quiet --output {model}")
+        accuracy = s.json("classify test", model, test)["accuracy"]
+        yield f"{folder.name}; {len(classes)}; {count}", seed, "defaults", 100 * accuracy, "%"
+
+
+def many_labels(s: Setup) -> Iterator[Line]:
+    """Train on paragraphs whose labels are the title of their article, its words and its pairs."""
+    with Path(s.file("articles.txt")).open(encoding="utf-8") as file:
+        titles = [line.rstrip("\n") for line in file]
+    words = {one: re.findall(r"\w+", one.lower()) for one in {*titles}}
+    parts = {one: {*own, *map(" ".join, pairwise(own))} for one, own in words.items()}
+    counts = Counter(part for own in parts.values() for part in own)
+    chance, files = random.Random(1), [Path(s.out(f"{one}.tsv")) for one in ("train", "test")]
+    documents: tuple[list[str], list[str]] = [], []
+    with Path(s.file("corpus.txt")).open(encoding="utf-8") as texts:
+        for title, text in zip(titles, texts, strict=True):
+            kept = [word for word in text.split() if word not in words[title]]
+            if len(kept) >= 20 and sum(map(len, documents)) < 212_000:
+                own = sorted(one for one in parts[title] if counts[one] >= 3 or " " not in one)
+                labels = "|".join(one.replace("|", " ") for one in (f"={title}", *own))
+                documents[chance.random() < 0.05].append(f"{labels}\t{' '.join(kept)}\n")
+    for path, lines in zip(files, documents, strict=True):
+        path.write_text("".join(lines), encoding="utf-8")
+    for seed in s.seeds:
+        line = f"classify train {files[0]} --threads 1 --seed {seed} --quiet --output"
+        done = s.run(line, s.out("m"))
+        made = s.json("info", s.out("m"))
+        setting = f"{len(documents[0]):,} documents, {len(made['classes']):,} labels"
+        yield setting, seed, "CPU seconds", done.seconds, ""
+        yield setting, seed, "memory", done.memory / 1e6, "MB"
+        yield setting, seed, "on disk", Path(s.out("m")).stat().st_size / 1e6, "MB"
+        found = s.json("classify test", s.out("m"), files[1])
+        for metric in ("precision_at_1", "precision_at_5", "micro_f1"):
+            yield setting, seed, metric, 100 * found[metric], "%"
 
 
 PUBLIC = ("20 Newsgroups", "50 articles", "laws, 80 first subjects")
@@ -1086,7 +1159,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, many_texts, small_models, recipe, constants, few_labels, many_classes,
+    speed, divergence, many_texts, small_models, recipe, constants, few_documents, many_labels,
+    few_labels, many_classes,
     many_articles, documents,
     cluster, scale, changes, search, continued, papers_dcme, papers_scdv, papers_distributed,
     papers_latent,
