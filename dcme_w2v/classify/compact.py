@@ -1,14 +1,14 @@
 """Encode the parts of small models: signed levels, idf, words and ascending integers.
 
-All of them are compressed with LZMA: ascending numbers as differences, and words without the prefix
+All of them are compressed with zlib: ascending numbers as differences, and words without the prefix
 that each shares with the previous word.
 """
 
 from __future__ import annotations
 
-import lzma
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,14 +25,8 @@ if TYPE_CHECKING:
 CODES = 255  # idf values are quantized to this many steps
 MAX_ROWS = 2**31 - 2
 LONGEST_SHARED = 255  # a shared prefix has at most this many bytes
-FILTERS: list[dict[str, Any]] = [
-    {"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1 << 22,
-     "lc": 4, "lp": 0, "pb": 0}
-]  # fmt: skip
-# For more bytes than this, a shorter search for repetitions takes a third of the time. The result
-# is 1% larger, and is decompressed by the same filters.
-MANY_BYTES = 1 << 24
-SHORT_SEARCH = {"mode": lzma.MODE_FAST, "mf": lzma.MF_HC4, "nice_len": 273, "depth": 1}
+# Raw deflate with the largest table; a search for repetitions only helps with words.
+WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ def pack_words(words: Words) -> U8:
     places = np.arange(len(text)) - np.repeat(starts, lengths)
     rests = text[places >= np.repeat(shared, lengths)]
     ended = np.insert(rests, np.cumsum(lengths - shared), 0)
-    return pack(np.concatenate([shared.astype(np.uint8), ended]))
+    return pack(np.concatenate([shared.astype(np.uint8), ended]), zlib.Z_DEFAULT_STRATEGY)
 
 
 def unpack_words(model: Model, count: int) -> Words:
@@ -111,14 +105,12 @@ def unpack_words(model: Model, count: int) -> Words:
     return model.checked_words(words)
 
 
-def pack(numbers: Array) -> U8:
+def pack(numbers: Array, strategy: int = zlib.Z_RLE) -> U8:
     """Compress the bytes of numbers by significance: the lowest bytes of all numbers first."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
-    search = SHORT_SEARCH if planes.nbytes > MANY_BYTES else {}
-    filters = [{**FILTERS[0], **search}]
-    data = lzma.compress(planes.tobytes(), lzma.FORMAT_RAW, filters=filters)
-    return np.frombuffer(data, dtype=np.uint8)
+    packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, WINDOW, MEMORY, strategy)
+    return np.frombuffer(packer.compress(planes.tobytes()) + packer.flush(), dtype=np.uint8)
 
 
 def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Array:
@@ -148,6 +140,6 @@ def _decompressed(model: Model, name: str, most: int) -> bytes:
     """Decompress an array in a model file; raise if it has more than `most` bytes."""
     data = model.array(name, "uint8", None).tobytes()
     try:
-        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS).decompress(data, most + 1)
-    except lzma.LZMAError as error:
+        return zlib.decompressobj(WINDOW).decompress(data, most + 1)
+    except zlib.error as error:
         raise model.fault(name, f"the compressed bytes are damaged ({error})") from None

@@ -228,18 +228,12 @@ def test_words_round_trip(texts):
     assert list(compact.unpack_words(model, len(made))) == list(made)
 
 
-@given(
-    st.sets(st.integers(0, 2**40 - 1)),
-    st.lists(st.integers(-128, 127)),
-    st.sampled_from([0, compact.MANY_BYTES]),
-)
-def test_numbers_round_trip(ascending, codes, many):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compact, "MANY_BYTES", many)
-        model = holding(
-            a=compact.pack_ascending(np.array(sorted(ascending), dtype=np.int64)),
-            b=compact.pack(np.array(codes, dtype=np.int8)),
-        )
+@given(st.sets(st.integers(0, 2**40 - 1)), st.lists(st.integers(-128, 127)))
+def test_numbers_round_trip(ascending, codes):
+    model = holding(
+        a=compact.pack_ascending(np.array(sorted(ascending), dtype=np.int64)),
+        b=compact.pack(np.array(codes, dtype=np.int8)),
+    )
     found = compact.unpack_ascending(model, "a", len(ascending), 2**40)
     assert found.tolist() == sorted(ascending)
     assert compact.unpack(model, "b", np.int8, len(codes)).tolist() == codes
