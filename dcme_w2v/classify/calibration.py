@@ -199,12 +199,12 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     """
     (count, classes), own = scores.shape, weights / weights.sum()
     centered = scores - scores.mean(axis=1, keepdims=True)
-    labels, step = np.array([one[0] for one in labels]), max(1, AT_ONCE // classes)
+    label, step = np.array([one[0] for one in labels]), max(1, AT_ONCE // classes)
 
     def of_some(rows: slice, a: float, b: float, noise: float) -> F64:
         """Return the terms of the loss and its gradient for some documents."""
         some, share = centered[rows], own[rows, None]
-        chosen = np.arange(len(some)), labels[rows]
+        chosen = np.arange(len(some)), label[rows]
         odds = np.maximum(a * some + b, -FARTHEST_ODDS)
         sigma = 1 / (1 + np.exp(-odds))
         clean = sigma / sigma.sum(axis=1, keepdims=True)
