@@ -262,14 +262,12 @@ static dcme_status normalize(dcme_tokenizer *t, dcme_error *error) {
     to->n = 0;
     for (int64_t i = 0; i < piece.n; i++)
         DCME_TRY(decompose(t, piece.items[i], to, error));
+    int64_t n = 0;
+    for (int64_t i = 0; i < to->n; i++)
+        if ((property(t, to->items[i]) & DCME_KIND) != DCME_REMOVED)
+            to->items[n++] = to->items[i];
+    to->n = n;
     DCME_TRY(order(t, to, error));
-    if (t->unicode.remove_marks) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < to->n; i++)
-            if ((property(t, to->items[i]) & DCME_KIND) != DCME_REMOVED)
-                to->items[n++] = to->items[i];
-        to->n = n;
-    }
     compose(t, to);
     t->piece = *to;
     *to = piece;

@@ -13,7 +13,7 @@ enum {
     DCME_SEPARATOR = 0, /* separates tokens and is dropped */
     DCME_WORD,          /* part of a token */
     DCME_SINGLE,        /* a token of its own */
-    DCME_REMOVED,       /* dropped without separating tokens */
+    DCME_REMOVED,       /* dropped before composition, without separating tokens */
     DCME_JOINER,        /* part of a token between two other parts, and dropped elsewhere */
     DCME_KIND = 7,
     /* A text with this character may differ from its normal form. It is set for all characters that
@@ -42,8 +42,7 @@ typedef struct {
     const uint64_t *pairs;     /* first << 32 | second, ascending: two characters that compose, */
     const int32_t *composites; /* and the character that they become */
     int64_t n_pairs;
-    int32_t normalize;    /* whether text is normalized at all */
-    int32_t remove_marks; /* drop DCME_REMOVED characters before composition, not after it */
+    int32_t normalize; /* whether text is normalized at all */
 } dcme_unicode;
 
 typedef struct dcme_tokenizer dcme_tokenizer;

@@ -326,7 +326,7 @@ cdef class Tokenizer:
         cdef dcme_unicode unicode = dcme_unicode(
             characters(tables.properties), characters(tables.mapping),
             characters(tables.decompositions), characters(tables.combining), &sequences[0],
-            &pairs[0], &composites[0], pairs.shape[0], tables.normalize, tables.remove_marks)
+            &pairs[0], &composites[0], pairs.shape[0], tables.normalize)
         self.tables, self.lock = tables, threading.Lock()
         dcme_tokenizer_open(&self.tokenizer, &unicode)
 

@@ -1,7 +1,8 @@
 r"""Tokenize raw text, in the same way during training, in later use and in exports.
 
 Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
-marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation is dropped:
+marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation and variation
+selectors are dropped:
 
 >>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
 ['das', 'café', '3', 'euro']
@@ -34,6 +35,7 @@ from .unicode_tables import (
     IDEOGRAPHS,
     JOINERS,
     LATER_BYTE,
+    VARIATION_SELECTORS,
     unicode_tables,
 )
 
@@ -229,10 +231,12 @@ class Tokenizer:
             steps += [{"type": form.replace("C", "D")}] if form else []
             steps += [_replace(r"\p{Mn}", "")]
             form = form and "NFC"
+        else:
+            steps += [_replace(f"[{''.join(map(_range, VARIATION_SELECTORS))}]", "")]
         steps += [{"type": form}] if form else []
         steps += [{"type": "Lowercase"}] if not o.keep_case else []
         steps += [_replace(r"\p{Nd}", "0")] if o.digits == "zero" else []
-        return {"type": "Sequence", "normalizers": steps} if steps else None
+        return {"type": "Sequence", "normalizers": steps}
 
     def _pre_tokenizer(self) -> dict[str, Any]:
         if self.is_whitespace:

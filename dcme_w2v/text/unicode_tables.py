@@ -25,7 +25,10 @@ ASSIGNED_END = 0x40000  # only variation selectors, tags and private-use charact
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 # Characters that occur within words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)
-VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
+# Variation selectors only choose a glyph for the preceding character; they are removed.
+VARIATION_SELECTORS = (
+    range(0x180B, 0x180E), range(0x180F, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
+)  # fmt: skip
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
 # Hangul vowels and final consonants compose with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
@@ -49,7 +52,6 @@ class UnicodeTables:
     pairs: NDArray[np.uint64]
     composites: I32
     normalize: bool
-    remove_marks: bool
 
 
 @functools.cache
@@ -80,7 +82,7 @@ def unicode_tables(
     mapped = _mapped(characters, lowercase, digits == "zero")
     results = {ord(one) for text in (*decomposed.values(), *mapped.values()) for one in text}
     is_known = np.zeros(sys.maxunicode + 1, dtype=np.bool_)
-    for known in (slice(end), [*VARIATION_SELECTORS], [*results]):
+    for known in (slice(end), [*VARIATION_SELECTORS[-1]], [*results]):
         is_known[known] = True
     properties = _kinds(np.flatnonzero(is_known), strip_accents, digits, punctuation)
     if form:
@@ -99,7 +101,6 @@ def unicode_tables(
         pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last pair is a sentinel
         composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
         normalize=bool(form),
-        remove_marks=strip_accents and bool(form),
     )
 
 
@@ -117,6 +118,8 @@ def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> 
     kinds[JOINERS.start : JOINERS.stop] = JOINER
     if strip_accents:
         kinds[numbers[categories == "Mn"]] = REMOVED
+    for selectors in VARIATION_SELECTORS:
+        kinds[selectors.start : selectors.stop] = REMOVED
     return kinds
 
 

@@ -157,6 +157,19 @@ def test_joiners_belong_to_a_word_within_it_only(raw, tokens):
     assert ours.tokens(raw) == tokens == peer(ours)(raw)
 
 
+@pytest.mark.parametrize("form", ["nfc", "nfkc", "none"])
+@pytest.mark.parametrize("selector", ["\ufe0f", "\ufe00", "\U000e0101", "\u180b"])
+def test_a_variation_selector_is_no_token_and_separates_nothing(selector, form):
+    for punctuation, symbols in (("drop", []), ("keep", ["❤", "♥"])):
+        ours = tokenizer(normalize=form, punctuation=punctuation)
+        raw = f"❤{selector} I♥{selector} 葛{selector}a{selector}b {selector}"
+        expected = [*symbols[:1], "i", *symbols[1:], "葛", "ab"]
+        assert ours.tokens(raw) == expected == peer(ours)(raw)
+    marks = f"a\u0301{selector}\u0316e{selector}\u0301"
+    ours = tokenizer(normalize=form)
+    assert ours.tokens(marks) == peer(ours)(marks)
+
+
 def test_options_are_recorded_and_read_back():
     ours = Tokenizer(TokenizerOptions(tokenize="words", digits="zero"))
     assert Tokenizer.of_entry(ours.entry()).options == ours.options
