@@ -3,7 +3,6 @@
 Both detect the kind from the content.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from dcme_w2v.formats.artifact import (
 from dcme_w2v.formats.vectors.static_folder import is_static_folder
 from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT, KIND, read_manifest
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file, open_rows
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
@@ -96,7 +95,7 @@ def info(path: PathLike) -> Facts:
     >>> dw.info("v.txt")["kind"], dw.info("v.txt")["rows"]
     ('word vectors', 2)
     """
-    name = os.fspath(path)
+    name = path_name(path)
     if is_stream(name):
         raise UsageError(f"{name}: a stream cannot be described; give a file or folder")
     more: Facts = {}

@@ -137,10 +137,13 @@ def option_hint(name: str, known: Iterable[str]) -> str:
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
-def command_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown command: what to use instead."""
+def command_hint(name: str, known: Iterable[str], of_program: Iterable[str] = ()) -> str:
+    """Return the end of a message about an unknown command of the program or of a group."""
     given = _instead(_COMMANDS, name)
-    return _hint(name, known, [one for one in given if one.split()[0] in known] or given[:1])
+    here = [one for one in given if one.split()[0] in known]
+    if not here and name in of_program:
+        return f"; use dcme-w2v {name}"
+    return _hint(name, known, here or given[:1])
 
 
 def _instead(table: str, name: str) -> list[str]:

@@ -223,9 +223,11 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            see = f"; see {ctx.command_path} --help"
+            root = ctx.find_root().command
+            of_program = root.list_commands(ctx) if isinstance(root, click.Group) else []
+            hint = command_hint(args[0], self.list_commands(ctx), of_program)
             raise UsageError(
-                f"unknown command {args[0]}{command_hint(args[0], self.list_commands(ctx)) or see}"
+                f"unknown command {args[0]}{hint or f'; see {ctx.command_path} --help'}"
             ) from None
 
 

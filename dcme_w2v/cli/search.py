@@ -19,6 +19,7 @@ from .options import (
     arguments,
     collect,
     flag,
+    given_options,
     json_option,
     options_of,
     output_option,
@@ -88,6 +89,10 @@ def search(
     if duplicates and queries:
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
+    if not is_asked and "k" in given_options():
+        raise UsageError("-k: has no effect without queries; omit it, or give --query")
+    if as_json and not (is_asked or duplicates):
+        raise UsageError("--json: nothing is printed without queries; omit it, or give --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
             "standard input cannot supply both DOCS and queries; give queries by --query"

@@ -19,7 +19,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS
@@ -29,7 +28,8 @@ from .streams import print_json
 
 # These entries of the JSON output are settings or details, not measures.
 LEFT_OUT = ("options", "choice", "epochs", "calibration", "per_class")
-ONE_RUN = ("checkpoint", "resume", "dry_run")
+# The table has no place for the output of these options, and several runs cannot share a folder.
+NOT_IN_TABLE, ONE_RUN = ("dry_run", "per_class", "calibration"), ("checkpoint", "resume")
 
 
 def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) -> None:
@@ -41,6 +41,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
         An option or path can be used only by a single run.
     """
     params, each = dict(ctx.params), list[dict[str, float]]()
+    _check_conflicts(ctx, wanted)
     seeds = _seeds_of(params, wanted)
     for own in [_numbered(ctx, params, seed) for seed in seeds] or [{}]:
         ctx.params = {**params, **own, "as_json": True}
@@ -57,13 +58,20 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
         click.echo(table_of(found, seeds, wanted.table or "markdown"))
 
 
+def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
+    """Raise if an option would have no effect beside --seeds or --table."""
+    names = {*NOT_IN_TABLE, *(ONE_RUN if wanted.seeds else ()), *(["as_json"] * bool(wanted.table))}
+    own = "--table" if wanted.table and not wanted.seeds else "--seeds"
+    for param in ctx.command.params:
+        if param.name in names and ctx.params.get(param.name):
+            own = "--table" if param.name == "as_json" else own
+            raise UsageError(f"{own}: is not supported with {max(param.opts, key=len)}; omit one")
+
+
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
     """Return N seeds, which start at --seed, or [] for a table of a single run."""
     if wanted.seeds is None:
         return []
-    for name in ONE_RUN:
-        if params.get(name):
-            raise UsageError(f"--seeds: is not supported with {flag_of(name)}; omit one")
     first = params.get("seed") or 1
     return list(range(first, first + wanted.seeds))
 

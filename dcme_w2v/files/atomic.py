@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 import dcme_w2v.platform as platform
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
 LIMITED = "raise the limit of ulimit -f"  # remedy in the error for a file that is too large
@@ -131,7 +131,7 @@ def is_stream(path: PathLike) -> bool:
 
     Streams are written to directly: no file is replaced, and no derived file is written.
     """
-    if os.fspath(path) == STANDARD or descriptor_of(path) is not None:
+    if path_name(path) == STANDARD or descriptor_of(path) is not None:
         return True
     try:
         mode = Path(path).stat().st_mode

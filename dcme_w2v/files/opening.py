@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
-from dcme_w2v.platform import READ, PathLike
+from dcme_w2v.platform import READ, PathLike, path_name
 
 from .atomic import STANDARD, standard_input
 
@@ -316,7 +316,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     OSError
         The file cannot be opened.
     """
-    wrong = FormatError(f"{os.fspath(path)}: is not a regular file; give a regular file")
+    wrong = FormatError(f"{path_name(path)}: is not a regular file; give a regular file")
     try:
         number = os.open(path, READ)
     except PermissionError:  # Windows raises this for a folder

@@ -52,8 +52,9 @@ def listed(files: Any) -> list[Any]:
 
 
 def as_paths(given: Any) -> tuple[Any, ...]:
-    """Convert a path, or an iterable of paths, to a tuple."""
-    paths = (given,) if isinstance(given, str | os.PathLike) else given
+    """Convert a path, or an iterable of paths, to a tuple; other values are reported later."""
+    is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
+    paths = (given,) if is_one else given
     return tuple(_known(path) for path in paths)
 
 

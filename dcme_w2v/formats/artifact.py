@@ -33,7 +33,7 @@ from dcme_w2v.files.opening import open_regular, parsed_json
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.numeric.sealed import sealed
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 
 from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
 from .vocabulary import Words
@@ -320,7 +320,7 @@ def _chunks(array: Array) -> Iterator[Array]:
 
 def check_model_target(path: PathLike, kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
-    name = os.fspath(path)
+    name = path_name(path)
     if is_stream(path) or compression_of(path) is not None:
         raise UsageError(
             f"{name}: a model cannot be written to a pipe or compressed; name another file"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.errors import FormatError
+from dcme_w2v.errors import FormatError, UsageError
 
 # Type annotations for arrays, by element type.
 Array = NDArray[Any]
@@ -42,7 +42,10 @@ class Immutable:
 
 def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
     """Return a read-only view of an array, or of its conversion to `dtype`."""
-    array: Array = np.asanyarray(values, dtype=dtype).view()
+    try:
+        array: Array = np.asanyarray(values, dtype=dtype).view()
+    except OverflowError:
+        raise UsageError("vectors: a number is too large; give numbers below 3.4e38") from None
     array.flags.writeable = False
     return array
 

@@ -77,10 +77,12 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Make an error about rows of text suggest a pipeline; hide numpy's warnings."""
+    """Make errors about text and huge numbers say what to do; hide numpy's warnings."""
     try:
         with np.errstate(over="ignore"):
             yield
+    except OverflowError:
+        raise UsageError("X: a number is too large; give numbers below 3.4e38") from None
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise

@@ -5,7 +5,6 @@ mean equals the sentence vector of ``--pooling static``.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
@@ -18,7 +17,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike
 from dcme_w2v.words.convert import as_int8
 from dcme_w2v.words.vectors import Vectors, for_text
@@ -93,9 +92,9 @@ def save_sentence_model(
     for name, count in (("dim", dim), ("limit", limit)):
         if count is not None:
             whole_number(name, count)
-    source = None if isinstance(vectors, Vectors) else os.fspath(vectors)
+    source = None if isinstance(vectors, Vectors) else path_name(vectors)
     guard((READS, "IN", source), (FOLDER, "OUT", folder))
-    check_static_target(os.fspath(folder))
+    check_static_target(path_name(folder))
     loaded = for_text(vectors, tokenize)
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):

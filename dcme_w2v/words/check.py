@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     words_of,
 )
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 
 from .neighbors import squared_lengths
 from .vectors import Vectors
@@ -78,7 +77,7 @@ def check(path: PathLike) -> Report:
     >>> [(fault.kind, fault.count) for fault in dw.check("v.txt").faults]
     [('NaN or infinite number', 1)]
     """
-    report, kind = Report(os.fspath(path)), kind_of_artifact(path)
+    report, kind = Report(path_name(path)), kind_of_artifact(path)
     try:
         if kind not in (None, KIND, CHECKPOINT):
             report.format = f"model: {kind}"

@@ -6,7 +6,6 @@ of its scores follow from the options of its training.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
@@ -20,7 +19,7 @@ from dcme_w2v.formats.corpus import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.tokenizer import Tokenizer
 
@@ -87,7 +86,7 @@ class LanguageModel:
         """
         if isinstance(model, LanguageModel):
             return model
-        path = "the model" if isinstance(model, Vectors) else os.fspath(model)
+        path = "the model" if isinstance(model, Vectors) else path_name(model)
         input = load_if_path(model)
         manifest = input.manifest or {}
         options = manifest.get("options", {})

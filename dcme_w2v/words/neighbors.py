@@ -157,9 +157,9 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
     """Scale a vector, or the vector of a word, to unit length; a zero vector stays zero."""
     try:
         row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(
-            f"{term!r}: must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
+            f"{term!r:.60}: must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
         ) from None
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")

@@ -66,6 +66,8 @@ def test_duplicates(docs, cli):
         ("search docs.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
         ("search docs.txt --duplicates --query a", "omit --query"),
         ("search docs.txt --duplicates --threshold 2", "--threshold"),
+        ("search docs.txt --duplicates -k 3", "-k: has no effect without queries"),
+        ("search docs.txt --output index --json", "--json: nothing is printed without queries"),
         ("search docs.txt --query a -k 0", "-k"),
         ("search nul --query a", "is NUL"),
     ],

@@ -100,6 +100,23 @@ def test_runs_share_no_file(cli, work, line, message):
 
 
 @pytest.mark.parametrize(
+    "line, message",
+    [
+        (f"{WORDS} v.bin --table csv --json", "--table: is not supported with --json; omit one"),
+        ("eval sts v.bin sts.tsv --table latex --json", "--table: is not supported with --json"),
+        (f"{WORDS} v.bin --table csv --dry-run", "--table: is not supported with --dry-run"),
+        ("classify test m h.tsv --table csv --per-class", "--table: is not supported with --per-"),
+        ("classify test m h.tsv --seeds 2 --calibration", "--seeds: is not supported with --cali"),
+    ],
+)
+def test_a_table_refuses_what_it_has_no_place_for(cli, work, line, message):
+    before = files()
+    Path("h.tsv").write_text(Path("d.txt").read_text())
+    assert message in cli.error(line)
+    assert files() - before <= {"h.tsv"}
+
+
+@pytest.mark.parametrize(
     "path, wanted",
     [("v.bin", "v-3.bin"), ("a/v.txt.gz", "a/v-3.txt.gz"), ("m", "m-3"), (".m", ".m-3")],
 )

@@ -86,6 +86,34 @@ def test_a_list_without_paths_is_an_error_of_encode(fitted):
             dw.encode(fitted["vectors"], texts, "o.npy")
 
 
+# ---- paths ----
+
+TAKE_PATHS = {
+    "load": lambda f, path: dw.load(path),
+    "info": lambda f, path: dw.info(path),
+    "check": lambda f, path: dw.check(path),
+    "compare": lambda f, path: dw.compare(path, f["vectors"]),
+    "classes": lambda f, path: dw.classes(path, 2),
+    "predict_word": lambda f, path: dw.predict_word(path, "a _"),
+    "train": lambda f, path: dw.train(TEXTS, init=path),
+    "Search.load": lambda f, path: dw.Search.load(path),
+    "Vectors.save": lambda f, path: f["vectors"].save(path),
+    "Search.save": lambda f, path: f["search"].save(path),
+    "TextClassifier.save": lambda f, path: f["classifier"].save(path),
+    "save_sentence_model": lambda f, path: dw.save_sentence_model(f["vectors"], path),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_PATHS)
+@pytest.mark.parametrize("wrong", [5, None, 2.5])
+def test_what_is_no_path_is_one_error_with_its_type(fitted, name, wrong):
+    if (name, wrong) == ("train", None):
+        return  # the default
+    with pytest.raises(TypeError, match=f"path: must be a path, not {type(wrong).__name__}") as one:
+        TAKE_PATHS[name](fitted, wrong)
+    assert "\n" not in str(one.value)
+
+
 # ---- counts ----
 
 TAKE_COUNTS = {  # and the least count of each

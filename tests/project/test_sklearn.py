@@ -230,6 +230,8 @@ def test_wrong_parameters():
     for X in (TEXTS, np.array(TEXTS), [["w1"], ["w2"]]):
         with pytest.raises(ValueError, match=r"make_pipeline\(TfidfVectorizer\(\), MaxentClassif"):
             MaxentClassifier().fit(X, range(len(X)))
+    with pytest.raises(ValueError, match=r"X: a number is too large"):
+        MaxentClassifier().fit([[10**400], [0]], [0, 1])
     for options, texts, message in (
         ({"representation": "x"}, TEXTS, "representation=x: must be one of"),
         ({"vectors": None}, TEXTS, "vectors is None"),

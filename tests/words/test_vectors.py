@@ -173,6 +173,8 @@ def test_gensim_gets_words_vectors_and_counts():
         (lambda v: v.save("v", format="glove"), ValueError, "format=glove: must be one of text"),
         (lambda v: v.save("v.npy.gz"), ValueError, "vectors cannot be written as .npy"),
         (lambda v: v.most_similar([("king", 0.5)]), ValueError, "write a weighted sum"),
+        (lambda v: v.most_similar([10**400, 0, 1]), ValueError, r"^\[1.{,60}: must be a word or"),
+        (lambda v: Vectors(["a"], [[10**400]]), ValueError, "a number is too large"),
         (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),
         (lambda v: v[[0, 1]], KeyError, ".vectors has rows by number"),
         (lambda v: v.wmdistance, AttributeError, "a method of v.to_gensim"),

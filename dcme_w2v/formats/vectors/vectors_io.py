@@ -23,7 +23,7 @@ from dcme_w2v.files.atomic import (
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, U8, ChunkedArray
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.platform import PathLike, peak_memory
+from dcme_w2v.platform import PathLike, path_name, peak_memory
 
 from ..artifact import check_model_target, load_model, recorded_arguments, save_model, words_arrays
 from ..vocabulary import Vocabulary, Words, check_lengths
@@ -211,7 +211,7 @@ def check_target(path: PathLike, format: str | None) -> str:
         By default the format of the suffix, which must then be a suffix of word vectors.
     """
     check_format(format)
-    name, suffix = os.fspath(path), uncompressed_name(path).suffix
+    name, suffix = path_name(path), uncompressed_name(path).suffix
     of_suffix = (known for known, one in FORMATS.items() if one.suffix == suffix.lower() != "")
     chosen = format or next(of_suffix, "text")
     if chosen == "safetensors":
