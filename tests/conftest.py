@@ -18,7 +18,7 @@ from hypothesis import settings
 from dcme_w2v import platform
 
 # No deadline: the machine may be shared, and sanitizers are slow.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=40)
 settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent

@@ -243,8 +243,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_changes_no_other_without_a_line(cli, name):
+def test_an_option_changes_no_other_without_a_line(cli):
     """Rate, epochs and penalty keep the loss; the log names what else an option changes."""
     declared = {one.name for cls in (ClassifyOptions, FeatureOptions) for one in options_in(cls)}
     assert declared == OPTIONS.keys() | {*INNER, "by", "preset"}
@@ -256,18 +255,19 @@ def test_an_option_changes_no_other_without_a_line(cli, name):
         return found["options"] | found["features"]
 
     before = settings("")
-    for value in OPTIONS[name]:
-        after = settings(f"{flag_of(name)} {value}")
-        assert f"{flag_of(name)} {value}".startswith(flags_of({name: after[name]}))
+    for name, value in ((name, value) for name, values in OPTIONS.items() for value in values):
+        flags = f"{flag_of(name)} {value}"
+        after = settings(flags)
+        assert flags.startswith(flags_of({name: after[name]}))
         changed = {one for one in before if after[one] != before[one]} - {name}
         if name in ("lr", "l2", "epochs", "bias"):
-            assert after["loss"] == "hinge"
+            assert after["loss"] == "hinge", flags
         (line,) = [one for one in cli.err.splitlines() if one.startswith("training: ")]
         unused = {"clusters"} if after["objective"] != "dcme" else set()
         unused |= {"lr"} if after["solver"] == "lbfgs" else set()
         unused |= {"solver"} if after["objective"] == "tree" else set()
         for one in changed - unused - {"min_lr", "batch"}:
-            assert f"{flags_of({one: after[one]})} " in line.replace(",", " "), one
+            assert f"{flags_of({one: after[one]})} " in line.replace(",", " "), (flags, one)
 
 
 @pytest.mark.bits

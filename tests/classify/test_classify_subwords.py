@@ -146,7 +146,7 @@ def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
 def test_folds_of_few_labels_choose_subwords(cli, corpus, more, chosen):
     """Standard input is read once."""
     Path("few.tsv").write_text(texts(40))
-    Path("u.tsv").write_text(texts(400, seed=2))
+    Path("u.tsv").write_text(texts(200, seed=2))
     stdin = Path("u.tsv").read_bytes()
     cli(f"fuse fit few.tsv --unlabeled - --output m --threads 1 {more}", stdin=stdin)
     assert described("m")["features"]["subwords"] in ((chosen,) if chosen else (None, "none"))

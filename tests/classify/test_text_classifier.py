@@ -249,9 +249,9 @@ def test_a_loaded_model_shows_how_it_was_trained(tmp_path, options):
 
 def test_a_pickle_is_not_much_larger_than_the_file(tmp_path):
     random = np.random.default_rng(0)
-    texts = [" ".join(f"w{i}" for i in random.integers(0, 20_000, 40)) for _ in range(2000)]
+    texts = [" ".join(f"w{i}" for i in random.integers(0, 5000, 40)) for _ in range(500)]
     model = TextClassifier(threads=1, loss="softmax", subwords="none")
-    model.fit(texts, [f"c{i % 20}" for i in range(2000)])
+    model.fit(texts, [f"c{i % 20}" for i in range(500)])
     model.save(tmp_path / "m")
     size = (tmp_path / "m").stat().st_size
     before = len(pickle.dumps(model))

@@ -58,7 +58,7 @@ if action == "load":
     weights = Classifier.load(path).weights
 else:
     random = np.random.default_rng(0)
-    weights = Weights(12000, classes, 0.1, random.permutation(classes))
+    weights = Weights(6000, classes, 0.1, random.permutation(classes))
     for row in weights.table:
         row[:classes] = random.random(classes, dtype=np.float32) < share
     names = [f"c{i}" for i in range(classes)]

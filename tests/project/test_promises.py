@@ -46,6 +46,7 @@ def digests(blas_threads, threads):
     return json.loads(subprocess.check_output(command, env=environment))
 
 
+@pytest.mark.long
 @pytest.mark.bits
 def test_results_do_not_depend_on_threads():
     wanted, found = digests(1, 1), digests(2, 3)

@@ -19,7 +19,7 @@ from dcme_w2v._core import models, text
 from dcme_w2v.sentences.table import SentenceTable
 from dcme_w2v.words.trainer import settings_of
 
-THREADS, CALLS = 8, 3
+THREADS, CALLS = 5, 2
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def comparable(found):
     return found
 
 
-# ---- eight threads use one object ----
+# ---- five threads use one object ----
 
 
 def spelled(found, number):

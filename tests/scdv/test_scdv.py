@@ -126,7 +126,7 @@ def test_tfidf_is_concatenated_to_the_vectors():
 @pytest.mark.bits
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 def test_batches_change_nothing(representation):
-    train = make_texts(300)
+    train = make_texts(100)
     model = fitted(train, representation=representation)
     one_by_one = sparse.vstack([next(model.transform([text])) for text in train])
     assert (transform(model, train) != one_by_one).nnz == 0

@@ -340,13 +340,13 @@ def test_lines_of_a_paragraph_are_one_sentence(text, sentences):
     assert [" ".join(line.split()) for line in lines if line.strip()] == sentences
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 5, 8, 13, 200])
+@pytest.mark.parametrize("block", [1, 2, 5, 13, 200])
 @pytest.mark.parametrize("tokenize", ["whitespace", "words"])
 def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
-    words = [f"w{n}" for n in range(60)]
+    words = [f"w{n}" for n in range(30)]
     ends = "\n \n\n \n\t\n\r\n\n\n"
     random = np.random.default_rng(block)
-    for number in range(20):
+    for number in range(6):
         text = "".join(
             word + random.choice([" ", "\n", "\r\n", "\n\n", "\n \n", ends]) for word in words
         )
@@ -452,11 +452,11 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
 
 
 def arrow_bombs():
-    """Columns whose 4 MB or more are stored as a few kB."""
+    """Columns whose 1 MB or more are stored as a few kB."""
     pa = pytest.importorskip("pyarrow")
-    text, many = pa.array(["tea " * 1000]), 1_000_000
-    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int16()), text)
-    token = pa.DictionaryArray.from_arrays(pa.array([0] * many, pa.int8()), pa.array(["a"]))
+    text, many = pa.array(["tea " * 500]), 300_000
+    rows = pa.DictionaryArray.from_arrays(np.zeros(1000, np.int16), text)
+    token = pa.DictionaryArray.from_arrays(np.zeros(many, np.int8), pa.array(["a"]))
     ends = [0, many - 1, many]
     return {
         "pages": rows.cast(pa.string()),
@@ -484,7 +484,7 @@ def arrow_bombs():
 )  # fmt: skip
 def test_what_decodes_to_far_more_is_an_error(monkeypatch, name, kind):
     table = package("pyarrow").table({"x": arrow_bombs()[name]})
-    monkeypatch.setattr("dcme_w2v.files.opening.ALWAYS_DECODED", 5 << 19)
+    monkeypatch.setattr("dcme_w2v.files.opening.ALWAYS_DECODED", 1 << 20)
     if kind != "parquet":
         ipc = package("pyarrow").ipc
         options = ipc.IpcWriteOptions(compression="zstd")
@@ -533,12 +533,10 @@ def test_documents_that_decode_to_far_more_are_not_held(cli, monkeypatch, kind):
     cli(f"vocab t -o - {columns}")
 
 
-def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():
-    write("t.parquet", [{"x": ["ab"]}, {"x": ["ab"] * 4_000_000}])
-    assert Path("t.parquet").stat().st_size < 20_000
-    with pytest.raises(
-        CorpusError, match="row 2: the text has more than 8,388,608 bytes; split it"
-    ):
+def test_a_row_of_parquet_has_a_limit_of_decoded_bytes(monkeypatch):
+    monkeypatch.setattr("dcme_w2v.formats.columns.LINE_BYTES", 100_000)
+    write("t.parquet", [{"x": ["ab"]}, {"x": ["ab"] * 40_000}])
+    with pytest.raises(CorpusError, match="row 2: the text has more than 100,000 bytes; split it"):
         text_of("t.parquet", "x")
 
 

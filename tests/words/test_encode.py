@@ -255,7 +255,7 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
 )
 def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, more):
     """The vocabulary is that of a higher --min-count, with exact counts."""
-    numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
+    numbers = (np.random.default_rng(5).zipf(1.2, 150_000) % 150_000).tolist()
     numbers[-3000:] = [149_001] * 3000  # which has been dropped before
     numbers[100:2000:100] = [149_001] * 19
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
@@ -266,7 +266,7 @@ def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, m
     is_known = isinstance(more.get("vocabulary"), Vocabulary)
     with monkeypatch.context() as few, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        few.setattr(reading, "memory_for", lambda held: 7_000_000)
+        few.setattr(reading, "memory_for", lambda held: 4_000_000)
         again = encode(paths, options, **run, **more)
         counted = count(paths, options, **run)
     said = re.compile(r"fewer than (\d+) times .* min_count \1; .*count parts")

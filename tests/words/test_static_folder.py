@@ -40,7 +40,7 @@ def cosines(rows):
     return unit @ unit.T
 
 
-def sentences(count=1000):
+def sentences(count=200):
     draws = np.random.default_rng(2).integers(0, 13, size=(count, 12))
     return [" ".join([*WORDS, *NEW][i] for i in row[: 1 + n % 12])
             for n, row in enumerate(draws)] + TEXTS  # fmt: skip

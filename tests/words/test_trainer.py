@@ -103,7 +103,7 @@ def test_repeated_text_diverges_with_an_error_or_not_at_all(cycle, objective, mo
     words = len({*CYCLES[cycle]})
     own = {"model": model, "lr": lr, "sample": 0.0, "epochs": 1}
     run = Trainer(
-        *encoded([np.array(CYCLES[cycle])] * 20_000),
+        *encoded([np.array(CYCLES[cycle])] * (100_000 // len(CYCLES[cycle]))),
         options_of({"objective": objective}, words, **own),
     )
     try:
