@@ -118,14 +118,15 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def _options_in(cls: type) -> tuple[Declaration, ...]:
-    """Return the fields of a dataclass that are options."""
+    """Return the fields of a dataclass that are options; the choices of a preset are its names."""
     found, kinds = [], typing.get_type_hints(cls)
     heading = getattr(cls, "group", "Other")
     for item in dataclasses.fields(cls):
         if "help" in item.metadata:
             kind = kinds[item.name]
             first, *others = typing.get_args(kind) or [kind]
-            declared = {"group": heading, **item.metadata}
+            choices = tuple(item.metadata.get("presets", ()))
+            declared = {"group": heading, "choices": choices, **item.metadata}
             found.append(Declaration(item.name, first, bool(others), item.default, **declared))
     return tuple(found)
 
@@ -249,16 +250,23 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
+def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
+    """Convert an argument to int; raise `UsageError` if it is not an integer in these bounds."""
+    declared = Declaration(name, int, False, None, "", minimum=least, maximum=most)
+    return int(checked_value(value, declared))
+
+
 def checked_value(value: Any, declared: Declaration) -> Any:
     """Convert a value to the type of its option; raise if the value is invalid."""
-    kind, flag = declared.type, flag_of(declared.name)
+    kind, name = declared.type, declared.name
+    flag = name if name.startswith("-") else flag_of(name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
         raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")
-    shown = repr(value)
+    text = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
-        shown = str(value)
-    given = f"{flag}={shown}"
+        text = str(value)
+    given = f"{flag}{'=' if flag.startswith('--') else ' '}{text}"
     if type(value) is not kind:
         raise UsageError(f"{given}: must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
@@ -266,11 +274,11 @@ def checked_value(value: Any, declared: Declaration) -> Any:
     if kind is float and not math.isfinite(value):
         raise UsageError(f"{given}: must be a finite number")
     if declared.minimum is not None and value < declared.minimum:
-        raise UsageError(f"{given}: must be at least {declared.minimum:g}")
+        raise UsageError(f"{given}: must be at least {shown(declared.minimum)}")
     if declared.maximum is not None and value > declared.maximum:
-        raise UsageError(f"{given}: must be at most {declared.maximum:g}")
+        raise UsageError(f"{given}: must be at most {shown(declared.maximum)}")
     if declared.above is not None and value <= declared.above:
-        raise UsageError(f"{given}: must be more than {declared.above:g}")
+        raise UsageError(f"{given}: must be more than {shown(declared.above)}")
     if declared.check is not None:
         declared.check(value)
     return value
@@ -280,14 +288,13 @@ def checked_value(value: Any, declared: Declaration) -> Any:
 
 
 def check_conflicts(
-    classes: Iterable[type], values: Mapping[str, Any], given: Container[str] = ()
+    declared: Iterable[Declaration], values: Mapping[str, Any], given: Container[str] = ()
 ) -> None:
     """Raise an error if options conflict; only warn if the declaration is not strict.
 
     Parameters
     ----------
-    classes : iterable of type
-        Dataclasses of options.
+    declared : iterable of Declaration
     values : mapping
         Options and other arguments by name; missing ones have their defaults.
     given : container of str
@@ -298,7 +305,7 @@ def check_conflicts(
     UsageError
         The message names both options and what to do.
     """
-    items = {item.name: item for cls in classes for item in options_in(cls)}
+    items = {item.name: item for item in declared}
     for name, item in items.items():
         value = values.get(name, item.default)
         if _is_set(item, value) if item.strict else name in given and value is not None:
@@ -352,29 +359,18 @@ def _spelled(name: str, value: Any) -> str:
     """Format an option for messages: with its value, unless it is a switch."""
     if value is True:
         return flag_of(name)
-    return f"{flag_of(name)}={value:g}" if isinstance(value, float) else f"{flag_of(name)}={value}"
+    return f"{flag_of(name)}={shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """Format an option's value for messages."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _listed(values: Sequence[Any]) -> str:
     """Join values as in "a, b or c"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
-    """Convert an argument to int; raise `UsageError` if it is not an integer in these bounds."""
-    flag = name if name.startswith("-") else flag_of(name)
-    given = f"{flag}{'=' if flag.startswith('--') else ' '}{value!r}"
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise UsageError(f"{given}: must be {_NOUNS[int]}")
-    number = int(value)
-    if abs(number) >= _BEYOND:
-        raise UsageError(f"{flag}: does not fit in 64 bits; give a smaller number")
-    if number < least:
-        raise UsageError(f"{given}: must be at least {least}")
-    if most is not None and number > most:
-        raise UsageError(f"{given}: must be at most {most}")
-    return number
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
@@ -385,51 +381,32 @@ _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or 
 # ---- options that several commands have ----
 
 
-def preset_option(help: str, presets: Mapping[str, Mapping[str, Any]], **declaration: Any) -> Any:
-    """Declare a preset option, which sets other options unless they are given."""
-    return option(None, help, choices=tuple(presets), presets=presets, group="Model", **declaration)
-
-
-def threads_option(**declaration: Any) -> Any:
-    """Declare the option for the number of threads."""
-    return option(
-        None,
-        "number of threads (default: the number of CPUs available to this process)",
-        minimum=1,
-        maximum=1024,
-        group="Run",
-        **declaration,
-    )
+SEED: dict[str, Any] = {
+    "default": 1, "help": "random seed", "minimum": 0, "maximum": 2**63 - 1, "group": "Run"
+}  # fmt: skip
+THREADS: dict[str, Any] = {
+    "default": None,
+    "help": "number of threads (default: the number of CPUs available to this process)",
+    "minimum": 1,
+    "maximum": 1024,
+    "group": "Run",
+}
+ENCODING_ERRORS: dict[str, Any] = {
+    "default": "strict",
+    "help": "if a token is not UTF-8: fail, replace invalid bytes with U+FFFD, or skip it",
+    "choices": ("strict", "replace", "skip"),
+    "group": "Input",
+    "advanced": True,
+}
 
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
     """The options of a function whose only option is the number of threads."""
 
-    group = "Run"
-
-    threads: int | None = threads_option()
+    threads: int | None = option(**THREADS)
 
 
 def threads_of(given: int | None) -> int:
     """Check a number of threads; for None, return the number of available CPUs."""
     return ThreadsOptions(given).threads or default_threads()
-
-
-def seed_option() -> Any:
-    """Declare the option for the random seed."""
-    return option(1, "random seed", minimum=0, maximum=2**63 - 1, group="Run")
-
-
-ENCODING_ERRORS = ("strict", "replace", "skip")
-
-
-def encoding_errors_option() -> Any:
-    """Declare the option for tokens that are not UTF-8."""
-    return option(
-        "strict",
-        "if a token is not UTF-8: fail, replace invalid bytes with U+FFFD, or skip it",
-        choices=ENCODING_ERRORS,
-        group="Input",
-        advanced=True,
-    )

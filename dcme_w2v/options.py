@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dcme_w2v.declarations import (
+    ENCODING_ERRORS,
     Checked,
-    encoding_errors_option,
     option,
 )
 from dcme_w2v.errors import UsageError
@@ -126,7 +126,7 @@ class VocabularyOptions(TokenizerOptions):
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
-    encoding_errors: str = encoding_errors_option()
+    encoding_errors: str = option(**ENCODING_ERRORS)
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:

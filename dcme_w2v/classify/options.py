@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import (
+    ENCODING_ERRORS,
+    SEED,
+    THREADS,
     Checked,
-    encoding_errors_option,
     filled,
     filled_rates,
     flag_of,
     option,
-    preset_option,
-    seed_option,
-    threads_option,
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
@@ -124,7 +123,7 @@ class FeatureOptions(Checked):
         choices=("l2", "none"),
         advanced=True,
     )
-    encoding_errors: str = encoding_errors_option()
+    encoding_errors: str = option(**ENCODING_ERRORS)
 
     @property
     def most_features(self) -> int:
@@ -295,14 +294,15 @@ class ClassifyOptions(Checked):
         only={"solver": ("lbfgs",)},
         advanced=True,
     )
-    preset: str | None = preset_option(
+    preset: str | None = option(
+        None,
         "settings for many classes, as Algorithm 1 in the DCME paper has them",
-        PRESETS,
+        presets=PRESETS,
         adapted=_adapted,
         advanced=True,
     )
-    threads: int | None = threads_option()
-    seed: int = seed_option()
+    threads: int | None = option(**THREADS)
+    seed: int = option(**SEED)
 
     @property
     def learner(self) -> str:

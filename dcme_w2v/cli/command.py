@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, checked_value, flag_of, options_in, with_preset
+from dcme_w2v.declarations import check_conflicts, checked_value, flag_of, with_preset
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
@@ -81,8 +81,8 @@ class Command(click.Command):
 
     def repeated(self, args: list[str]) -> list[str]:
         """Repeat the flag of a multi-value option before each of its values."""
-        options = [one for one in self.params if isinstance(one, Option) and one.takes_many]
-        many = {flag for one in options for flag in one.opts}
+        options = (one for one in self.params if isinstance(one, Option) and one.multiple)
+        many = {flag for one in options if str(one.metavar).endswith("...") for flag in one.opts}
         found, flag = list[str](), ""
         for word in args:
             if word.startswith("-") and word != STANDARD:
@@ -146,21 +146,17 @@ class Command(click.Command):
                 "--json: cannot share standard output with results; write them to files"
             )
         ignore_broken_pipe(*written)
-        given = given_options(ctx)
-        for param in self.params:  # a number that is never valid is reported before missing files
-            if isinstance(param, Option) and param.declared and param.name in given:
-                (item,) = (one for one in options_in(param.declared) if one.name == param.name)
-                if item.type in (int, float):
-                    checked_value(values[param.name], item)
+        given = given_options()
+        items = [one.declared for one in self.params if isinstance(one, Option) and one.declared]
+        for item in items:  # a number that is never valid is reported before missing files
+            if item.name in given and item.type in (int, float):
+                checked_value(values[item.name], item)
         if self._guarded:
             guard(*paths)
         if self._warns:
-            found = dict.fromkeys(getattr(one, "declared", None) for one in self.params)
-            declared = [one for one in found if one is not None]
-            items = [item for one in declared for item in options_in(one)]
             preset = with_preset(items, {name: values[name] for name in given})
             values.update({name: one for name, one in preset.items() if name in values})
-            check_conflicts(declared, values, given)
+            check_conflicts(items, values, given)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

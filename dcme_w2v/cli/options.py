@@ -15,7 +15,13 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in, whole_number
+from dcme_w2v.declarations import (
+    Declaration,
+    ThreadsOptions,
+    flag_of,
+    options_in,
+    whole_number,
+)
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
@@ -35,7 +41,7 @@ def dashed(name: str) -> str:
 class Option(click.Option):
     """A click option with a heading in the help; only ``--help-all`` shows advanced ones.
 
-    `path` is the role of a path, `declared` the dataclass that has the option as a field,
+    `path` is the role of a path, `declared` the declaration if the option is a dataclass field,
     `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
     """
 
@@ -44,7 +50,7 @@ class Option(click.Option):
         *arguments: Any,
         group: str = "Other",
         advanced: bool = False,
-        declared: type | None = None,
+        declared: Declaration | None = None,
         word2vec: str | None = None,
         path: str | None = None,
         bare: str | None = None,
@@ -62,11 +68,6 @@ class Option(click.Option):
         self.opts = [*shown, f"-{self.word2vec}"] if self.word2vec else shown
         super().add_to_parser(parser, ctx)
         self.opts = shown
-
-    @property
-    def takes_many(self) -> bool:
-        """Whether all words up to the next option, such as ``*.bin``, are values of this option."""
-        return self.multiple and str(self.metavar).endswith("...")
 
 
 # Marks the value in --tune=-1, which click would otherwise take for two options.
@@ -236,12 +237,12 @@ def options_of(
     advanced : bool, optional
         Whether only ``--help-all`` shows them for this command (default: as declared).
     """
-    declared = [(cls, item, flag_of(item.name)) for cls in classes for item in options_in(cls)]
     found = []
-    for cls, item, flag in declared:
+    for item in (item for cls in classes for item in options_in(cls)):
         if (only and item.name not in only) or item.name in without:
             continue
-        flags: list[str] = [flag]
+        flag = flag_of(item.name)
+        flags = [flag]
         shape: dict[str, Any] = {"is_flag": True}
         if item.name == "output":
             flags = ["-o", flag]
@@ -254,7 +255,7 @@ def options_of(
             *flags,
             item.name,
             cls=Option,
-            declared=cls,
+            declared=item,
             word2vec=item.word2vec,
             path=item.path,
             default=item.default,
@@ -283,9 +284,9 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
     return cls(**{name: values.pop(name) for name in names})
 
 
-def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
+def given_options() -> tuple[str, ...]:
     """Return the names of the parameters that the user gave to the current command."""
-    ctx = ctx or click.get_current_context()
+    ctx = click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
 

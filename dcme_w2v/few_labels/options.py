@@ -7,13 +7,12 @@ from typing import Any
 
 from dcme_w2v.classify.options import MAX_LEVELS
 from dcme_w2v.declarations import (
+    SEED,
+    THREADS,
     Checked,
     filled,
     option,
-    preset_option,
-    seed_option,
     threads_of,
-    threads_option,
 )
 from dcme_w2v.errors import UsageError
 
@@ -81,9 +80,9 @@ class FusedOptions(Checked):
         "combine four models with weights from cross-validation (default: yes, unless options "
         "select one model)",
     )
-    preset: str | None = preset_option("the method of Suzuki and Nagata 2014", PRESETS)
-    threads: int | None = threads_option()
-    seed: int = seed_option()
+    preset: str | None = option(None, "the method of Suzuki and Nagata 2014", presets=PRESETS)
+    threads: int | None = option(**THREADS)
+    seed: int = option(**SEED)
 
     @property
     def is_paper(self) -> bool:

@@ -100,7 +100,7 @@ def read_documents(
     """
     for name, value, choices in (
         ("form", form, FORMS),
-        ("encoding_errors", encoding_errors, ENCODING_ERRORS),
+        ("encoding_errors", encoding_errors, ENCODING_ERRORS["choices"]),
     ):
         if value not in choices:
             raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")

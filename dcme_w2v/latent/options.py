@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import (
+    SEED,
+    THREADS,
     Checked,
     check_conflicts,
     filled,
     option,
-    seed_option,
-    threads_option,
+    options_in,
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
@@ -71,8 +72,8 @@ class LatentOptions(Checked):
         minimum=0.0,
         advanced=True,
     )
-    threads: int | None = threads_option()
-    seed: int = seed_option()
+    threads: int | None = option(**THREADS)
+    seed: int = option(**SEED)
 
 
 L2 = 3e-6
@@ -101,7 +102,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         Options contradict each other, or do not fit the documents.
     """
     own = options.unsupervised
-    check_conflicts([LatentOptions], vars(options))
+    check_conflicts(options_in(LatentOptions), vars(options))
     if own and options.init_method == "labels":
         raise UsageError("--init-method=labels: requires labels; give another method")
     if options.latent is None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, filled, option, preset_option, seed_option
+from dcme_w2v.declarations import SEED, Checked, filled, option
 
 COVARIANCES = ("tied", "spherical")
 
@@ -98,8 +98,10 @@ class ScdvOptions(Checked):
         only=MIXTURE,
         advanced=True,
     )
-    preset: str | None = preset_option("the settings of Mekala et al. 2017", {"paper": PAPER})
-    seed: int = seed_option()
+    preset: str | None = option(
+        None, "the settings of Mekala et al. 2017", presets={"paper": PAPER}
+    )
+    seed: int = option(**SEED)
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:

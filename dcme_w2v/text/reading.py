@@ -68,7 +68,7 @@ class Reading:
         given: Given = None,
         is_looked_at: bool = True,
     ) -> None:
-        errors = ENCODING_ERRORS.index(options.encoding_errors)
+        errors = ENCODING_ERRORS["choices"].index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
         self._is_looked_at = is_looked_at  # whether to warn about text that is not plain

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dcme_w2v import platform
-from dcme_w2v.declarations import Checked, flag_of
+from dcme_w2v.declarations import Checked, flag_of, shown
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.files.atomic import remove_abandoned
 from dcme_w2v.formats.artifact import (
@@ -329,4 +329,4 @@ def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]
 
 
 def _shown(value: Any) -> str:
-    return "not given" if value is None else f"{value:g}" if type(value) is float else str(value)
+    return "not given" if value is None else shown(value)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dcme_w2v.declarations import (
+    SEED,
+    THREADS,
     Checked,
     filled_rates,
     option,
-    preset_option,
-    seed_option,
-    threads_option,
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import is_utf8
@@ -162,8 +161,8 @@ class TrainOptions(Checked):
         strict=True,
         advanced=True,
     )
-    threads: int | None = threads_option(word2vec="threads")
-    seed: int = seed_option()
+    threads: int | None = option(**THREADS, word2vec="threads")
+    seed: int = option(**SEED)
     deterministic: bool = option(
         False,
         "train in one thread, so that the result does not depend on --threads",
@@ -408,9 +407,10 @@ class PresetOptions(Checked):
 
     group = "Model"
 
-    preset: str | None = preset_option(
+    preset: str | None = option(
+        None,
         "use settings of word2vec.c or the SCDV paper, or settings for similarity or likelihood",
-        PRESETS,
+        presets=PRESETS,
         adapted=_adapted,
     )
 

@@ -161,7 +161,7 @@ class TrainJob(
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
         job = cls(corpus=tuple(corpus), text=text, **values)
-        check_conflicts(OPTIONS, vars(job), given)
+        check_conflicts(FIELDS.values(), vars(job), given)
         path = job.output
         if path is None:
             return job

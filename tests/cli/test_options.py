@@ -140,10 +140,10 @@ class MadeUp(Checked):
 )
 def test_conflicts_are_declared(values, message):
     if message is None:
-        check_conflicts([MadeUp], values)
+        check_conflicts(options_in(MadeUp), values)
         return
     with pytest.raises(UsageError) as caught:
-        check_conflicts([MadeUp], values)
+        check_conflicts(options_in(MadeUp), values)
     assert str(caught.value).startswith(message)
 
 
@@ -180,8 +180,7 @@ def counts_in(command):
         if isinstance(param.type, click.types.IntParamType):
             yield param, getattr(param.type, "min", None), getattr(param.type, "max", None)
         elif isinstance(param.type, Value) and param.type.kind is int:
-            (item,) = (one for one in options_in(param.declared) if one.name == param.name)
-            yield param, item.minimum, item.maximum
+            yield param, param.declared.minimum, param.declared.maximum
 
 
 @pytest.mark.parametrize("name", [

@@ -14,7 +14,6 @@ from helpers import ALL_COMMANDS, write_table
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.options import Option
-from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import TokenizerOptions
@@ -80,7 +79,7 @@ def test_conditions_name_existing_options():
     for command in ALL_COMMANDS.values():
         for param in command.params:
             if isinstance(param, Option) and param.declared is not None:
-                (item,) = (one for one in options_in(param.declared) if one.name == param.name)
+                item = param.declared
                 assert {*item.only, *item.needs, *item.unless} <= known
 
 

@@ -29,7 +29,6 @@ from dcme_w2v import Vectors
 from dcme_w2v.classify import choose, estimator, solver
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cluster.word_training import ClusterTrainer
-from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError, ResourceError
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training import run as schedule
@@ -265,8 +264,7 @@ def changes(line):
         elif choices := getattr(kind, "choices", ()):
             yield flag, f"{flag} {next(one for one in choices[::-1] if one != param.default)}"
         else:
-            (item,) = (one for one in options_in(param.declared) if one.name == param.name)
-            yield flag, f"{flag} {7 if item.type is int else 0.25}"
+            yield flag, f"{flag} {7 if param.declared.type is int else 0.25}"
 
 
 @pytest.mark.parametrize("line, flag, given", [
