@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.space import Result, write_with_fallback
+from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
@@ -85,7 +85,7 @@ def shrink_file(
         if holdout:
             figures["accuracy"] = accuracy(small)
             figures["chose_levels"] = options.max_bytes is not None
-        write_with_fallback([Result(output, "model", small.save)])
+        write_with_fallback((output, "model", small.save))
         return {
             "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
             "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,

@@ -11,7 +11,7 @@ from typing import Any
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.files.space import Result, write_with_fallback
+from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.corpus import check_file
 from dcme_w2v.numeric.arrays import F64
@@ -229,9 +229,9 @@ def _trained(
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
     except UsageError as error:  # the trained model would otherwise be lost
-        whole = Result(job.output + PARTIAL, "model", model.save)
-        write_with_fallback([whole])
-        raise UsageError(f"{error.message}; the uncompressed model is in {whole.path}") from None
+        path = job.output + PARTIAL
+        write_with_fallback((path, "model", model.save))
+        raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
 
 
 def _saved(
@@ -242,7 +242,7 @@ def _saved(
     if holdout is not None:
         reporter.message(held_out_line(found, len(holdout.labels), chose))
     if job.output:
-        write_with_fallback([Result(job.output, "model", model.save)])
+        write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
     model.record["heldout"] = found  # the file may have a size limit, and omits measures
     return model
@@ -323,9 +323,9 @@ class _Models:
 
     def save_partial(self, fitted: Fitted) -> str:
         """Save the classifier trained so far beside the output."""
-        result = Result(self._job.output + PARTIAL, "model", self.model(fitted).save)
-        write_with_fallback([result])
-        return f"the model so far is in {result.path}"
+        path = self._job.output + PARTIAL
+        write_with_fallback((path, "model", self.model(fitted).save))
+        return f"the model so far is in {path}"
 
 
 class FeatureSets:

@@ -25,7 +25,7 @@ from dcme_w2v.declarations import filled
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.files.space import Result, write_with_fallback
+from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import HoldoutOptions
@@ -111,7 +111,7 @@ def fit_files(
             COLUMNS: read.columns,
             "labels": read.counts,
         })  # fmt: skip
-        write_with_fallback([Result(job.output, "model", model.save)])
+        write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model ({found.final}): {job.output}")
         return model
 

@@ -279,6 +279,14 @@ class CorpusFile(io.RawIOBase):
             ) from error
 
 
+def fill(file: Any, view: memoryview) -> int:
+    """Read until the buffer is full or the file ends; return the number of bytes read."""
+    filled = 0
+    while filled < len(view) and (n := file.readinto(view[filled:])):
+        filled += n
+    return filled
+
+
 def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
     """Yield the lines of standard input in batches, each as soon as it arrives.
 

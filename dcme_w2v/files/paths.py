@@ -38,29 +38,20 @@ def local(path: str) -> str:
     return url2pathname(slash + rest)
 
 
-def listed(files: Any) -> list[Any]:
-    """Convert a path, or a list of paths, to a list; raise an error for other values.
+def as_paths(files: Any) -> tuple[Any, ...]:
+    """Convert a path, or a list of paths, to a tuple; raise an error for other values.
 
     A `pathlib.Path` becomes a str; a table of `dcme_w2v.formats.columns` keeps its columns.
     """
     given = [files] if isinstance(files, str | os.PathLike) else files
-    if not isinstance(given, list | tuple):
-        raise UsageError(
-            f"files: must be paths, not {type(files).__name__}; save the data to a file"
-        )
-    return [_known(path) for path in given]
-
-
-def as_paths(given: Any) -> tuple[Any, ...]:
-    """Convert a path, or an iterable of paths, to a tuple; other values are reported later."""
-    is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
-    paths = (given,) if is_one else given
-    return tuple(_known(path) for path in paths)
-
-
-def _known(path: Any) -> Any:
-    path = os.fspath(path) if isinstance(path, PurePath) else path
-    return local(path) if isinstance(path, str) else path
+    listed = given if isinstance(given, list | tuple) else [given]
+    for one in listed:
+        if not isinstance(one, str | os.PathLike):
+            raise UsageError(
+                f"files: must be paths, not {type(one).__name__}; save the data to a file"
+            )
+    paths = (os.fspath(one) if isinstance(one, PurePath) else one for one in listed)
+    return tuple(local(one) if isinstance(one, str) else one for one in paths)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from dcme_w2v.errors import DcmeError, OutOfMemoryError, ResourceError, UsageError
@@ -77,38 +76,21 @@ PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
 _FAILURES = (ResourceError, UsageError)
 
 
-@dataclass(frozen=True)
-class Result:
-    """A result, its target, and the function that writes it.
-
-    Attributes
-    ----------
-    path : str
-        Its target; may be ``-`` or another stream.
-    name : str
-        Its name in a fallback folder if `path` is a stream.
-    write : callable
-        Writes it to a path; raises `ResourceError` or `UsageError` if that fails.
-    """
-
-    path: str
-    name: str
-    write: Callable[[str], object]
+# A target (``-`` or another stream, too), a name for a fallback folder if the target is a stream,
+# and a function that writes to a path, or raises `ResourceError` or `UsageError`.
+Result = tuple[str, str, Callable[[str], object]]
 
 
-def write_with_fallback(
-    results: Sequence[Result], alternative: Callable[[], str | None] = lambda: None
-) -> None:
+def write_with_fallback(*results: Result, saved: str | None = None) -> None:
     """Write results to their targets; save those that fail in a fallback folder.
 
     All are tried, because targets may be on different disks.
 
     Parameters
     ----------
-    results : sequence of Result
-    alternative : callable, optional
-        Called first if a result could not be written: saves all results in another way and returns
-        a message, or None if it fails.
+    *results : Result
+    saved : str, optional
+        Says where all results are saved already, so that no fallback file is needed.
 
     Raises
     ------
@@ -117,31 +99,29 @@ def write_with_fallback(
     """
     failed: list[tuple[Result, DcmeError]] = []
     for one in results:
+        path, _, write = one
         try:
-            one.write(one.path)
+            write(path)
         except _FAILURES as error:
             failed.append((one, error))
     if failed:
         messages = list(dict.fromkeys(error.message for _, error in failed))
-        kept = None
-        with contextlib.suppress(ResourceError):
-            kept = alternative()
-        kept = kept or "; ".join(_write_elsewhere(one) for one, _ in failed)
-        raise ResourceError("; ".join([*messages, kept])) from failed[0][1]
+        saved = saved or "; ".join(_write_elsewhere(*one) for one, _ in failed)
+        raise ResourceError("; ".join([*messages, saved])) from failed[0][1]
 
 
-def _write_elsewhere(result: Result) -> str:
+def _write_elsewhere(path: str, name: str, write: Callable[[str], object]) -> str:
     """Write a result to a new folder beside its target, or in the temporary or home folder."""
-    name, beside = Path(result.path).name, Path(os.path.realpath(result.path)).parent
-    if is_stream(result.path):
-        name, beside = result.name, Path.cwd()
+    beside = Path.cwd()
+    if not is_stream(path):
+        name, beside = Path(path).name, Path(os.path.realpath(path)).parent
     for place in (lambda: beside, tempfile.gettempdir, Path.home):
         with contextlib.suppress(OSError, RuntimeError):
             folder = Path(tempfile.mkdtemp(dir=place(), prefix=PREFIX))
             try:
-                result.write(str(folder / name))
+                write(str(folder / name))
             except _FAILURES:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 return f"nothing is lost: written to {folder / name} instead"
-    return f"{result.path} cannot be written elsewhere either"
+    return f"{path} cannot be written elsewhere either"

@@ -4,7 +4,6 @@ A block ends at the end of a line, or of a word if lines are long. Files are ope
 by `dcme_w2v.files.opening`.
 """
 
-import io
 import itertools
 import os
 import re
@@ -22,12 +21,13 @@ from dcme_w2v.files.opening import (
     LINE_BYTES,
     ArchiveError,
     CorpusFile,
+    fill,
     head_of,
     is_address,
     read_json,
     sniff,
 )
-from dcme_w2v.files.paths import as_paths, listed
+from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.platform import PathLike
 
@@ -66,10 +66,6 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     """
     paths: list[Source] = []
     for item in as_paths(corpus):
-        if not (isinstance(item, str) or hasattr(item, "__fspath__")):
-            raise UsageError(
-                f"files: must be paths, not {type(item).__name__}; save the data to a file"
-            )
         name = os.fspath(item)
         if not name:
             raise UsageError("corpus: the path is empty; name a file")
@@ -273,16 +269,12 @@ class Corpus:
         table: Any = self.spans[number].path
         rows = read_rows(table, file, joined=True)
         texts = (Tokenized(r.text or b"") if r.is_tokenized else r.text or b"" for _, r in rows)
-        offset = 0
-        for held in blocks(texts, self._block_bytes):
-            text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
-            is_tokenized = isinstance(held[0], Tokenized)
-            yield Block(number, offset, text, behind + file.bytes_read, is_tokenized=is_tokenized)
-            offset += len(text)
+        for block in _joined(texts, self._block_bytes):
+            yield replace(block, file=number, bytes_read=behind + file.bytes_read)
 
     def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))
-        rest = bytes(mark[: _fill(file, memoryview(mark))])
+        rest = bytes(mark[: fill(file, memoryview(mark))])
         begin = self.spans[number].begin
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
@@ -291,7 +283,7 @@ class Corpus:
             # The remainder may be part of one very long word: double the buffer to copy it rarely.
             buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
             buffer[: len(rest)] = rest
-            filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
+            filled = len(rest) + fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
             if offset == skipped and not begin:
                 check_no_table(file.path, bytes(memoryview(buffer)[:filled]))
@@ -317,12 +309,14 @@ class Corpus:
             offset += cut
 
 
-def _fill(file: io.RawIOBase, view: memoryview) -> int:
-    """Read until the buffer is full or the file ends; return the number of bytes read."""
-    filled = 0
-    while filled < len(view) and (n := file.readinto(view[filled:])):
-        filled += n
-    return filled
+def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
+    """Yield texts as the lines of blocks; these have the same tokenization in a block."""
+    offset = 0
+    for held in blocks(texts, block_bytes):
+        text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
+        is_tokenized = isinstance(held[0], Tokenized)
+        yield Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
+        offset += len(text)
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
@@ -375,12 +369,7 @@ class Sentences:
         self.is_read_once = not isinstance(items, Sequence)
 
     def __iter__(self) -> Iterator[Block]:
-        offset = 0
-        for held in blocks(self.lines(), BLOCK_BYTES):
-            text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
-            is_tokenized = isinstance(held[0], Tokenized)
-            yield Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
-            offset += len(text)
+        return _joined(self.lines(), BLOCK_BYTES)
 
     def lines(self) -> Iterator[Text]:
         """Yield sentences without line feeds; a text with several lines yields each line."""
@@ -421,7 +410,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
             raise UsageError(
                 f"--corpus={path!r:.60}: is text, not a file; give a list of sentences"
             )
-        return listed(corpus), None
+        return as_paths(corpus), None
     if hasattr(corpus, "columns"):  # a table of pandas, polars or pyarrow
         raise UsageError(
             "--corpus: a DataFrame cannot be read as text; give its text column, such as df['text']"
@@ -440,7 +429,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
     items = iter(corpus)
     first = list(itertools.islice(items, 1))
     if first and isinstance(first[0], os.PathLike):
-        return listed([*first, *items]), None
+        return as_paths([*first, *items]), None
     return (), Sentences(itertools.chain(first, items))
 
 
@@ -448,7 +437,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
     """Convert a list of strings to paths if all exist or look like paths, else to sentences."""
     look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
     if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
-        return listed(corpus), None
+        return as_paths(corpus), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
             f"--corpus: the {len(corpus):,} strings, such as {corpus[0]!r:.60}, neither name files "

@@ -21,7 +21,7 @@ from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.predict import held_out_line, measured
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.space import Result, write_with_fallback
+from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import bytes_of
 from dcme_w2v.options import HoldoutOptions
@@ -96,7 +96,7 @@ def fit_files(
             "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
         })  # fmt: skip
         reporter.message(_fit_line(best))
-        write_with_fallback([Result(job.output, "model", best.save)])
+        write_with_fallback((job.output, "model", best.save))
         reporter.message(f"model: {job.output}")
         return best
 

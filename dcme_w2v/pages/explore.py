@@ -30,7 +30,7 @@ from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write, uncompressed_name
 from dcme_w2v.files.opening import read_text
-from dcme_w2v.files.paths import READS, WRITES, guard, listed
+from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.sparse_io import is_vectors, read_sparse_rows
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, specificity
 from dcme_w2v.numeric.components import singular_vectors
@@ -414,7 +414,7 @@ def explore(
     >>> dw.explore("v.safetensors", "page.html", method="pca")[:15]
     '<!DOCTYPE html>'
     """
-    sources = [files] if isinstance(files, Vectors) else listed(files)
+    sources = [files] if isinstance(files, Vectors) else as_paths(files)
     name = "" if output is None else os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import READS, WRITES, guard, listed
+from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_sparse_rows
 from dcme_w2v.numeric.arrays import F64, unit_vectors
 from dcme_w2v.platform import PathLike
@@ -306,7 +306,7 @@ def plot(
     """
     limit = None if limit is None else whole_number("limit", limit, 3)
     seed = None if seed is None else whole_number("seed", seed, 0)
-    paths = [] if isinstance(files, Vectors) else listed(files)
+    paths = [] if isinstance(files, Vectors) else as_paths(files)
     name = "" if output is None else os.fspath(output)
     guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))
     picture_format(name)

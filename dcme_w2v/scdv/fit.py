@@ -14,7 +14,6 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.space import (
-    Result,
     memory_limit,
     shortage,
     write_with_fallback,
@@ -117,7 +116,7 @@ def fit_documents(
         if found := model.facts.get("log_likelihoods"):
             reporter.message(f"{len(found) - 1} iterations: log-likelihood {found[-1]:.5f}")
         if output is not None:
-            write_with_fallback([Result(output, "model", model.save)])
+            write_with_fallback((output, "model", model.save))
         return model
 
 

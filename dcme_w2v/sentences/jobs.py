@@ -16,7 +16,7 @@ from dcme_w2v.files.atomic import (
     uncompressed_name,
 )
 from dcme_w2v.files.opening import LINE_BYTES
-from dcme_w2v.files.paths import READS, WRITES, guard, listed
+from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.artifact import npy_header, read_npy
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
@@ -89,7 +89,7 @@ def encode(
     >>> dw.encode("v.safetensors", ["sentences.txt"], "sentences.npy").shape
     (2, 2)
     """
-    options, given, output = EncodeOptions(pooling, dim, unit), listed(texts), os.fspath(output)
+    options, given, output = EncodeOptions(pooling, dim, unit), as_paths(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
     table = SentenceTable(for_text(vectors, tokenize), options)

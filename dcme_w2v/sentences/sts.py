@@ -9,7 +9,7 @@ import numpy as np
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
-from dcme_w2v.files.paths import listed
+from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import F32, F64, correlations, unit_vectors
 from dcme_w2v.platform import PathLike
@@ -110,7 +110,7 @@ def eval_sts(
     sets, skipped = [], 0
     own: Any = pairs if isinstance(pairs, list | tuple) else ()
     is_list = bool(own) and all(isinstance(one, list | tuple) for one in own)
-    for path in ["pairs"] if is_list else map(str, expand(listed(pairs))):
+    for path in ["pairs"] if is_list else map(str, expand(as_paths(pairs))):
         lines = map(_line, own) if is_list else (line for _, line in read_lines(path))
         scores, sentences, others = _read(path, lines)
         rows = table.vectors_of(sentences)

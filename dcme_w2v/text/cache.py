@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.files.atomic import LIMITED, temporary_folder
+from dcme_w2v.files.opening import fill
 from dcme_w2v.numeric.arrays import I64, U32, Bools
 
 ID_BYTES = 4
@@ -62,14 +63,12 @@ class IdCache:
     def read(self, first: int, length: int) -> U32:
         """Read `length` IDs from the file, starting at position `first`."""
         ids = np.empty(length, dtype=np.uint32)
-        rest = ids.view(np.uint8).data
         try:
             self._file.seek(first * ID_BYTES)
-            while rest and (got := self._file.readinto(rest)):
-                rest = rest[got:]
+            is_whole = fill(self._file, ids.view(np.uint8).data) == ids.nbytes
         except OSError as error:
             raise self._failure("read back", error) from error
-        if rest:
+        if not is_whole:
             raise ResourceError(f"{self.folder}: {self._name} is truncated; {REMEDY}")
         return ids
 

@@ -24,6 +24,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, ResourceError, warn, without_secrets
 from dcme_w2v.files.atomic import temporary_folder
+from dcme_w2v.files.opening import fill
 from dcme_w2v.files.space import memory_for, require_memory
 from dcme_w2v.formats.columns import is_named_csv
 from dcme_w2v.formats.corpus import Block, Corpus, Sentences
@@ -397,11 +398,9 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
         if self._is_whole:
             self._file.seek(0)
             for block, length in self._blocks:
-                text = bytearray(length)
-                filled = 0
-                while filled < length:
-                    filled += self._file.readinto(memoryview(text)[filled:])
-                yield replace(block, text=memoryview(text))
+                text = memoryview(bytearray(length))
+                fill(self._file, text)
+                yield replace(block, text=text)
             return
         for block in corpus:
             self._keep(block)

@@ -8,14 +8,13 @@ that have similar counts.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import median_filter
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.numeric.shown import Rows
@@ -88,9 +87,10 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     """
     for name, number in (("topn", topn), ("min-count", min_count)):
         whole_number(name, number)
+    given: Any = (a, b)
     sides = [
-        [load_if_path(one) for one in ([side] if isinstance(side, Vectors) else as_paths(side))]
-        for side in (a, b)
+        [load_if_path(one) for one in (side if isinstance(side, list | tuple) else [side])]
+        for side in given
     ]
     every = [one for side in sides for one in side]
     words, places = _shared(every, min_count)

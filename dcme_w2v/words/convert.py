@@ -11,7 +11,6 @@ from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.vectors.vectors_io import (
     check_target,
     metadata_of,
-    warn_of_suffix,
 )
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
@@ -113,7 +112,6 @@ def convert(
     format = check_target(target, options.format)
     more = [(WRITES, "OUT", str(metadata_of(target)))] if format == "tsv" else []
     guard((READS, "IN", source), (WRITES, "OUT", target), *more)
-    warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(
             f"--no-header: is supported only for text output, and {target} is not text; omit it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,7 +40,6 @@ from dcme_w2v.formats.vectors.vectors_io import (
     check_target,
     manifest_of,
     save_vectors,
-    warn_of_suffix,
 )
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
@@ -162,12 +161,9 @@ class TrainJob(
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
         job = cls(corpus=tuple(corpus), text=text, **values)
         check_conflicts(FIELDS.values(), vars(job), given)
-        path = job.output
-        if path is None:
+        if job.output is None:
             return job
-        chosen = check_target(path, job.format)
-        warn_of_suffix(path, job.format)
-        return filled(job, {"format": chosen})
+        return filled(job, {"format": check_target(job.output, job.format)})
 
 
 OPTIONS = TrainJob.__bases__
@@ -443,8 +439,8 @@ def train_job(
             manifest = run.manifest(last, *seconds)
             if checkpoints is not None:
                 checkpoints.save_end()
-            where = checkpoints.where_saved if checkpoints else lambda: None
-            result, _ = save_results(job, run.training, words, manifest, alternative=where)
+            saved = checkpoints.where_saved() if checkpoints else None
+            result, _ = save_results(job, run.training, words, manifest, saved=saved)
         reporter.message(audit_line(manifest))
         if job.output is not None:
             reporter.message(f"vectors: {job.output}")
@@ -591,11 +587,6 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 # ---- results ----
 
 
-def tables_of(job: TrainJob, training: Trained, words: Vocabulary) -> Vectors:
-    """Return the input and context vectors unchanged, so that another run can start from them."""
-    return _vectors(training, words, training.input, _made(job, output_vectors="input"), True)
-
-
 def result_of(
     job: TrainJob,
     training: Trained,
@@ -637,7 +628,7 @@ def save_results(
     words: Vocabulary,
     manifest: Mapping[str, Any] | None = None,
     suffix: str = "",
-    alternative: Callable[[], str | None] = lambda: None,
+    saved: str | None = None,
 ) -> tuple[Vectors, list[str]]:
     """Write the results of a run; return the vectors and the written paths.
 
@@ -645,15 +636,15 @@ def save_results(
     then written. `dcme_w2v.files.space` handles files that cannot be written.
     """
     found = result_of(job, training, words, manifest, in_place=job.output_tables is None)
-    outputs = [(job.output, "vectors", partial(save_vectors, tables=found, format=job.format))]
+    results: list[Result] = []
+    if job.output is not None and not (suffix and is_stream(job.output)):
+        save = partial(save_vectors, tables=found, format=job.format)
+        results.append((job.output + suffix, "vectors", save))
     if not suffix and job.output_tables is not None:
-        tables = tables_of(job, training, words)
+        # Another run can start from the unchanged input and context vectors.
+        made = _made(job, output_vectors="input")
+        tables = _vectors(training, words, training.input, made, True)
         save = partial(save_vectors, tables=tables, format="safetensors")
-        outputs.append((job.output_tables, "tables", save))
-    results = [
-        Result(path + suffix, name, save)
-        for path, name, save in outputs
-        if path is not None and not (suffix and is_stream(path))
-    ]
-    write_with_fallback(results, alternative)
-    return found, [one.path for one in results]
+        results.append((job.output_tables, "tables", save))
+    write_with_fallback(*results, saved=saved)
+    return found, [path for path, _, _ in results]

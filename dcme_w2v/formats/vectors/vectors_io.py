@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +96,18 @@ def _write_safetensors(path: PathLike, tables: WordTables, header: bool) -> None
     save_model(path, KIND, VERSION, {**arrays, **words_arrays(tables.words)}, record)
 
 
-def _rows_writer(is_binary: bool) -> Callable[[PathLike, WordTables, bool], None]:
-    def write(path: PathLike, tables: WordTables, header: bool) -> None:
-        words = tables.words
+def _write_rows(path: PathLike, tables: WordTables, header: bool, is_binary: bool = False) -> None:
+    """Write word2vec's text or binary format, which always has a header."""
+    words = tables.words
 
-        def as_bytes(part: tuple[int, F32]) -> U8:
-            return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
+    def as_bytes(part: tuple[int, F32]) -> U8:
+        return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
 
-        with atomic_write(path) as file:
-            if header or is_binary:
-                file.write(b"%d %d\n" % tables.vectors.shape)
-            for rows in ordered_map(as_bytes, blocks_of(tables.vectors)):
-                file.write(rows.data)
-
-    return write
+    with atomic_write(path) as file:
+        if header or is_binary:
+            file.write(b"%d %d\n" % tables.vectors.shape)
+        for rows in ordered_map(as_bytes, blocks_of(tables.vectors)):
+            file.write(rows.data)
 
 
 def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
@@ -181,8 +180,8 @@ class Format:
 
 
 FORMATS = {
-    "text": Format("", _rows_writer(False)),
-    "binary": Format(".bin", _rows_writer(True)),
+    "text": Format("", _write_rows),
+    "binary": Format(".bin", partial(_write_rows, is_binary=True)),
     "safetensors": Format(".safetensors", _write_safetensors, record_beside=False),
     "fasttext": Format("", write_fasttext),
     # Vector databases load this format.
@@ -204,6 +203,8 @@ def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
 def check_target(path: PathLike, format: str | None) -> str:
     """Return the format to write; raise `UsageError` if it does not fit the target's name.
 
+    Warns if the suffix belongs to a format of text that is not written.
+
     Parameters
     ----------
     path : path
@@ -222,17 +223,12 @@ def check_target(path: PathLike, format: str | None) -> str:
         raise UsageError(
             f"{name}: vectors cannot be written as {suffix}; name a .safetensors, .bin or .txt file"
         )
-    return chosen
-
-
-def warn_of_suffix(path: str | None, format: str | None) -> None:
-    """Warn if the target's suffix belongs to a format other than the one to be written."""
-    suffix = Path(path or "").suffix.lower()
-    if format is None and suffix in _NOT_SO:
+    if format is None and suffix.lower() in _NOT_SO:
         warn(
-            f"{path}: vectors will be word2vec text, not {suffix}; name a .txt, .bin or "
+            f"{name}: vectors will be word2vec text, not {suffix}; name a .txt, .bin or "
             ".safetensors file"
         )
+    return chosen
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:

@@ -20,7 +20,7 @@ from dcme_w2v._core.codec import (
 )
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.opening import CorpusFile, sniff
+from dcme_w2v.files.opening import CorpusFile, fill, sniff
 from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
@@ -240,11 +240,9 @@ class RowReader:
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
-        view = block.data
-        while filled < BLOCK and not self._final:
-            got = self._file.readinto(view[filled:])
-            filled += got
-            self._final = got == 0
+        if not self._final:
+            filled += fill(self._file, block.data[filled:])
+            self._final = filled < BLOCK
         return block[:filled]
 
     def room(self, limit: int | None) -> F32 | None:
