@@ -229,8 +229,8 @@ def lines_of(ids, words):
 def split(path, fraction=0.3, seed=1, **more):
     """Encode a text with lines held out; return it, and the text of both parts."""
     options = VocabularyOptions(min_count=1)
-    with encode([str(path)], options, holdout=HeldOutLines(fraction, seed), **more) as found:
-        ids = np.array(found.ids)
+    found = encode([str(path)], options, holdout=HeldOutLines(fraction, seed), **more)
+    ids = np.array(found.ids)
     return found, lines_of(ids, found.vocabulary), lines_of(found.held_out, found.vocabulary)
 
 

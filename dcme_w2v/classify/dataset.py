@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like, stor
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_sparse_rows
-from dcme_w2v.formats.texts import Text, bytes_of
+from dcme_w2v.formats.texts import Text, blocks, bytes_of
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
@@ -634,23 +634,11 @@ def _pieces(
         documents = text.read(docs) if text is not None else read_documents(docs)
         # Rows from standard input are processed as soon as they arrive.
         is_awaited = STANDARD in map(str, docs)
-        batches = _batches(documents, 1 if is_awaited else DOCUMENTS_AT_ONCE)
+        most = 1 if is_awaited else DOCUMENTS_AT_ONCE
+        batches = blocks(documents, BYTES_AT_ONCE, most, lambda one: len(one.text))
     for some in batches:
         rows = model.rows([document.text for document in some])
         yield rows, [document.labels for document in some], some
-
-
-def _batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """Group documents into batches of at most `most` and about `BYTES_AT_ONCE` bytes."""
-    some, size = list[Document](), 0
-    for one in documents:
-        some.append(one)
-        size += len(one.text)
-        if len(some) >= most or size >= BYTES_AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:

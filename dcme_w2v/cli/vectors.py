@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,9 +25,6 @@ from .options import (
     threads_option,
 )
 from .streams import print_json
-
-if TYPE_CHECKING:
-    pass
 
 FOLDER = "sentence-transformers"
 # --normalize is not included, because the manifest provides a Unicode normal form other than NFC.

@@ -115,35 +115,27 @@ def read_npz(path: PathLike) -> csr_matrix:
     from scipy import sparse
 
     name = os.fspath(path)
-    try:
-        with open_regular(name) as file, without_warnings(), zipfile.ZipFile(file) as archive:
-            total = sum(one.file_size for one in archive.infolist())
-            _check_size(total, name)
-            for info in archive.infolist():
-                with archive.open(info) as member:
-                    dtype, shape, _ = read_head(member)
-                    size = math.prod(shape) * dtype.itemsize
-                    if size != info.file_size - member.tell():
-                        raise ValueError(
-                            f"{info.filename} does not have the {size:,} bytes that its header "
-                            "states"
-                        )
-            file.seek(0)
-            matrix = sparse.load_npz(file)
-            if matrix.format not in ("coo", "csr", "csc"):
-                raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
-            _check_size(total + 8 * matrix.shape[0], name)  # each row start takes 8 bytes
-            return checked_rows(matrix)
-    except (DcmeError, MemoryError):
-        raise
-    except OSError as error:
-        raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # zipfile and numpy raise many types of errors for corrupt files
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise FormatError(
-            f"{name}: is not a valid sparse matrix ({reason}); write it again with scipy's "
-            "save_npz or dcme-w2v transform"
-        ) from None
+    with (
+        _reading(name, "sparse matrix", "save_npz or dcme-w2v transform"),
+        open_regular(name) as file,
+        zipfile.ZipFile(file) as archive,
+    ):
+        total = sum(one.file_size for one in archive.infolist())
+        _check_size(total, name)
+        for info in archive.infolist():
+            with archive.open(info) as member:
+                dtype, shape, _ = read_head(member)
+                size = math.prod(shape) * dtype.itemsize
+                if size != info.file_size - member.tell():
+                    raise ValueError(
+                        f"{info.filename} does not have the {size:,} bytes that its header states"
+                    )
+        file.seek(0)
+        matrix = sparse.load_npz(file)
+        if matrix.format not in ("coo", "csr", "csc"):
+            raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
+        _check_size(total + 8 * matrix.shape[0], name)  # each row start takes 8 bytes
+        return checked_rows(matrix)
 
 
 def read_mtx(path: PathLike) -> csr_matrix:
@@ -151,27 +143,34 @@ def read_mtx(path: PathLike) -> csr_matrix:
     name = os.fspath(path)
     from scipy import io
 
-    try:
+    with _reading(name, "Matrix Market file", "mmwrite"):
         with open_regular(name) as file:
             head = file.readline(1024).lower().split()
             size = file.seek(0, os.SEEK_END)
-        with without_warnings():  # scipy may end the process if it gets an open file, not a name
-            if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
-                raise ValueError("its first line does not describe a matrix of real numbers")
-            rows, _, entries = io.mminfo(name)[:3]
-            if entries > size:
-                raise ValueError(f"it is too short for {entries:,} entries")
-            _check_size(12 * entries + 8 * rows, name)
-            return checked_rows(io.mmread(name))
+        if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
+            raise ValueError("its first line does not describe a matrix of real numbers")
+        rows, _, entries = io.mminfo(name)[:3]
+        if entries > size:
+            raise ValueError(f"it is too short for {entries:,} entries")
+        _check_size(12 * entries + 8 * rows, name)
+        # scipy gets a name, because with an open file it may end the process.
+        return checked_rows(io.mmread(name))
+
+
+@contextlib.contextmanager
+def _reading(name: str, what: str, writer: str) -> Iterator[None]:
+    """Turn errors in the block, of which corrupt files cause many types, into this program's."""
+    try:
+        with without_warnings():
+            yield
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # scipy raises many types of errors for corrupt files
+    except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
-            f"{name}: is not a valid Matrix Market file ({reason}); write it again with "
-            "scipy's mmwrite"
+            f"{name}: is not a valid {what} ({reason}); write it again with scipy's {writer}"
         ) from None
 
 

@@ -7,7 +7,7 @@ form feed. A line ends with a line feed. Both rules are the same for files, colu
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.opening import is_utf8
@@ -34,6 +34,7 @@ class Tokenized:
 
 
 Text: TypeAlias = bytes | Tokenized
+T = TypeVar("T")
 
 
 def bytes_of(text: Text) -> bytes:
@@ -163,19 +164,27 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
     return text
 
 
-def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> Iterator[list[Text]]:
+def blocks(
+    texts: Iterable[T],
+    most_bytes: int,
+    most: int | None = None,
+    size_of: Callable[[Any], int] = len,
+) -> Iterator[list[T]]:
     """Group texts into lists; either all texts in a list are `Tokenized`, or none is.
 
-    A list has `most` texts, or fewer with about `most_bytes`.
+    A list has `most` texts, or fewer with about `most_bytes`, and is yielded as soon as it is full.
     """
-    held: list[Text] = []
+    held: list[T] = []
     size = 0
     for text in texts:
-        if held and (size >= most_bytes or len(held) == most or type(text) is not type(held[0])):
+        if held and type(text) is not type(held[0]):
             yield held
             held, size = [], 0
         held.append(text)
-        size += len(text)
+        size += size_of(text)
+        if size >= most_bytes or len(held) == most:
+            yield held
+            held, size = [], 0
     if held:
         yield held
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +63,8 @@ class CountedCorpus:
 
 
 @dataclass
-class EncodedCorpus(CountedCorpus, AbstractContextManager["EncodedCorpus"]):
-    """A corpus as word IDs, in a temporary file that is removed with the object.
+class EncodedCorpus(CountedCorpus):
+    """A corpus as word IDs, in a temporary file that is removed with the array of IDs.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
@@ -93,13 +92,6 @@ class EncodedCorpus(CountedCorpus, AbstractContextManager["EncodedCorpus"]):
     held_out: U32
     held_out_tokens: int
     unk_tokens: int = 0
-
-    def close(self) -> None:
-        """Release the disk space as soon as `ids` is no longer referenced."""
-        self.ids = np.zeros(0, dtype=np.uint32)
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def count(

@@ -323,22 +323,20 @@ def _joined(
     """Join phrases pass by pass, then write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
     how = dataclasses.replace(text, min_count=1, max_vocab=None)
-    with encode(corpus, how, reporter=reporter, **reading) as encoded:
-        joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts, reporter)
-        passes, reads = [], []
-        for number in range(1, 1 + (options.passes if table is None else len(table.passes))):
-            found = table.passes[number - 1] if table else joined.phrases(options, connectors)
-            joined.join(found)
-            passes.append(found)
-            reads.append(joined.reads)
-            again = f"; text read {joined.reads} times, for --memory {options.memory:g}"
-            more = again * (joined.reads > 1)
-            reporter.message(f"pass {number}: {len(found):,} phrases{more}")
-        written = joined.write(output)
-        removed = len(encoded.ids) - written
-        return PhraseTable(
-            tuple(passes), encoded.lines, encoded.tokens, removed, tuple(reads), options
-        )
+    encoded = encode(corpus, how, reporter=reporter, **reading)
+    joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts, reporter)
+    passes, reads = [], []
+    for number in range(1, 1 + (options.passes if table is None else len(table.passes))):
+        found = table.passes[number - 1] if table else joined.phrases(options, connectors)
+        joined.join(found)
+        passes.append(found)
+        reads.append(joined.reads)
+        again = f"; text read {joined.reads} times, for --memory {options.memory:g}"
+        more = again * (joined.reads > 1)
+        reporter.message(f"pass {number}: {len(found):,} phrases{more}")
+    written = joined.write(output)
+    removed = len(encoded.ids) - written
+    return PhraseTable(tuple(passes), encoded.lines, encoded.tokens, removed, tuple(reads), options)
 
 
 class _Text:

@@ -116,8 +116,7 @@ class Reading:
                 for number, block in enumerate(blocks):
                     if self._is_looked_at and number == 0:
                         name, start = self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES])
-                        refuse_vectors(name, start)
-                        warn_of_raw_text(name, start, not self.tokenizer.is_whitespace)
+                        check_sample(name, start, not self.tokenizer.is_whitespace)
                     table = self._tables.pop() if self._tables else core.Table()
                     pending.append((block, pool.submit(self._encode, block, table)))
                     if len(pending) > 2 * self.threads:
@@ -440,34 +439,31 @@ _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
+def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
     """Warn, with a remedy, if the start of a corpus does not look like one sentence per line.
 
     Raw text is expected if a tokenizer reads it, but markup is not.
+
+    Raises
+    ------
+    CorpusError
+        The corpus looks like a vector file: words followed by numbers.
     """
-    text, lines = _lines_of(sample)
-    found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
-    # Other checks report NUL bytes and CSV files.
-    if found is not None and b"\0" not in sample and not is_named_csv(name):
-        warn(f"{name}: looks like {found}")
-
-
-def refuse_vectors(name: str, sample: bytes) -> None:
-    """Raise `CorpusError` if the corpus looks like a vector file: words followed by numbers."""
-    rows = _lines_of(sample)[1][1:-1]  # the first line may be a header, the last one incomplete
+    text = sample.decode("utf-8", "replace")
+    lines = [line for line in text.split("\n")[:1000] if line.strip()]
+    rows = lines[1:-1]  # the first line may be a header, the last one incomplete
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
             f"{name}: contains vectors (a word and numbers per line), not text; give a text file"
         )
+    found = _structure(lines) or (None if is_tokenized else _raw(text.split()))
+    # Other checks report NUL bytes and CSV files.
+    if found is not None and b"\0" not in sample and not is_named_csv(name):
+        warn(f"{name}: looks like {found}")
 
 
-def _lines_of(sample: bytes) -> tuple[str, list[str]]:
-    text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
-    return text, [line for line in text.split("\n")[:1000] if line.strip()]
-
-
-def _structure(lines: Sequence[str], sample: bytes) -> str | None:
+def _structure(lines: Sequence[str]) -> str | None:
     """Describe lines that are not plain text, and what to do; return None for plain text."""
     if len(lines) < MIN_LINES:
         return None

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, read_text
+from dcme_w2v.formats.records import plain
 
 Fields = Mapping[str, Any]
 FIGURES = ("loss", "lr")  # the measures that a line or a bar shows
@@ -122,7 +123,7 @@ class Reporter:
         elif now - self._shown >= LINE_SECONDS:
             self._shown = now
             self._print(self._line(done, now - self._began, figures))
-        self._update(dataclasses.replace(self._now, done=done, **_all_finite(figures)))
+        self._update(dataclasses.replace(self._now, done=done, **plain(figures)))
         if now - self._logged >= EVENT_SECONDS:
             self._logged = now
             self._write("progress", {"stage": self._now.stage, "done": done, **fields})
@@ -131,7 +132,7 @@ class Reporter:
         """Report the measures of an epoch or round, such as its number, `seconds` and `loss`."""
         self._print(epoch_line(record))
         if self._function:
-            self._function(dataclasses.replace(self._now, epoch=_all_finite(record)))
+            self._function(dataclasses.replace(self._now, epoch=plain(record)))
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str, **fields: float) -> None:
@@ -193,7 +194,7 @@ class Reporter:
         if self._log is None:
             self._log = open_log(self._path, self._append)
         seconds = round(self._clock() - self._start, 3)
-        record = _all_finite({"event": event, "seconds": seconds, **fields})
+        record = plain({"event": event, "seconds": seconds, **fields})
         with self._recording_failure():
             self._log.write(json.dumps(record, allow_nan=False) + "\n")
             self._log.flush()
@@ -264,7 +265,7 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     The loss is missing if none was sampled, as in an epoch of a few tokens. The JSON log has all
     held-out scores; this line has the main ones within 100 characters.
     """
-    loss = _finite(record["loss"])
+    loss = plain(record["loss"])
     step = "round" if "round" in record else "epoch"
     parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
     error = record.get("heldout_standard_error")
@@ -275,14 +276,6 @@ def epoch_line(record: Mapping[str, Any]) -> str:
             error = None
     seconds = record["seconds"]
     return ", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"])
-
-
-def _all_finite(fields: Fields) -> dict[str, Any]:
-    return {name: _finite(value) for name, value in fields.items()}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_log(path: str) -> bool:

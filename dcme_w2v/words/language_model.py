@@ -182,8 +182,7 @@ def ids_of(
     known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
     unk = unk if unk in words else None
     try:
-        with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
-            return np.array(text.ids)
+        return encode(files, all_words, vocabulary=known, unk=unk, threads=threads).ids
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(

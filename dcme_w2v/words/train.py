@@ -402,10 +402,8 @@ def train_job(
     start_hash = None if initial is None else initial.hash
     if found is not None and job.init_vocab == "new":
         initial = None  # a resumed run has its tables from the checkpoint
-    with (
-        contextlib.nullcontext() if dry_run else open_folder(job) as folder,
-        _encoded(job, reporter, initial, machine) as corpus,
-    ):
+    with contextlib.nullcontext() if dry_run else open_folder(job) as folder:
+        corpus = _encoded(job, reporter, initial, machine)
         words = corpus.vocabulary
         job = machine.resolved(job, len(words))
         ngrams = None if job.subwords is None else WordNgrams.of_words(job, words)

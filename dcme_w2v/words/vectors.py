@@ -313,8 +313,10 @@ class Vectors(WordTables, metaclass=_Habits):
         return np.asarray(self.vectors[numbers])
 
     def _vector(self, word: str) -> F32:
-        found = self.get(word)
-        return np.asarray(self.vectors[self.index(word)]) if found is None else found
+        found: F32 | None = self.get(word)
+        if found is None:
+            raise UnknownWordError(self._unknown(word))
+        return found
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:

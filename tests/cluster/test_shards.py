@@ -62,12 +62,12 @@ def test_the_ids_equal_those_of_one_machine(files, shards, sentences):
             b"\n".join(line + b"\n \n" * (i % 4 > 2) for i, line in enumerate(lines))
         )
     options = VocabularyOptions(min_count=1, sentences=sentences)
-    with one_machine.encode(files, options) as whole:
-        words, ids = whole.vocabulary, np.array(whole.ids)
+    whole = one_machine.encode(files, options)
+    words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
     for shard in cut(files, shards, options):
-        with encode(shard.corpus(), options, vocabulary=words) as part:
-            found.append(np.array(part.ids))
+        part = encode(shard.corpus(), options, vocabulary=words)
+        found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
 
 

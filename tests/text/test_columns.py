@@ -353,8 +353,8 @@ def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
         Path("t").write_text(text * (number > 0) + "last", newline="")
         Path("u").write_text("other\n")
         options = VocabularyOptions(tokenize, sentences="paragraphs", min_count=1)
-        with encode(["t", "u"], options, _block_bytes=block) as found:
-            lengths = np.diff([-1, *np.flatnonzero(found.ids & LAST)])
+        found = encode(["t", "u"], options, _block_bytes=block)
+        lengths = np.diff([-1, *np.flatnonzero(found.ids & LAST)])
         paragraphs = re.split(r"\n[ \t\r]*\n", Path("t").read_bytes().decode())
         assert lengths.tolist() == [*filter(None, (len(one.split()) for one in paragraphs)), 1]
 

@@ -35,9 +35,9 @@ LINE = "train c --output v --quiet"
 
 
 def plan_of(**more):
-    with run_module.encode(["c"], VocabularyOptions()) as encoded:
-        job = resolved(run_module.TrainJob(corpus=("c",), output="v.txt", threads=1, **more))
-        return run_module.Machine().plan(job, encoded, None)
+    encoded = run_module.encode(["c"], VocabularyOptions())
+    job = resolved(run_module.TrainJob(corpus=("c",), output="v.txt", threads=1, **more))
+    return run_module.Machine().plan(job, encoded, None)
 
 
 def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):

@@ -99,12 +99,12 @@ def check(texts, options, block_bytes, threads):
                 encode(paths, options, **run)
             return None
         counted = count(paths, options, **run)
-        with encode(paths, options, **run) as encoded:
-            assert words_of(encoded.vocabulary) == words_of(counted.vocabulary) == kept
-            assert encoded.ids.tolist() == ids
-            assert encoded.counts.tolist() == [n for _, n in kept]
-            assert (encoded.tokens, encoded.types, encoded.lines) == (tokens, types, lines)
-            assert encoded.tokens == len(encoded.ids) + encoded.out_of_vocabulary
+        encoded = encode(paths, options, **run)
+        assert words_of(encoded.vocabulary) == words_of(counted.vocabulary) == kept
+        assert encoded.ids.tolist() == ids
+        assert encoded.counts.tolist() == [n for _, n in kept]
+        assert (encoded.tokens, encoded.types, encoded.lines) == (tokens, types, lines)
+        assert encoded.tokens == len(encoded.ids) + encoded.out_of_vocabulary
     for name in ("tokens", "types", "out_of_vocabulary", "replaced", "skipped"):
         assert getattr(counted, name) == getattr(encoded, name)
     return encoded
@@ -179,20 +179,20 @@ def test_positions_are_counted_per_file():
 
 def test_word_of_a_million_bytes():
     long = "ż".encode() * 500_000
-    with encode(write(b"a " + long + b" " + long), ALL, _block_bytes=1000) as encoded:
-        assert words_of(encoded.vocabulary) == [(long, 2), (b"a", 1)]
+    encoded = encode(write(b"a " + long + b" " + long), ALL, _block_bytes=1000)
+    assert words_of(encoded.vocabulary) == [(long, 2), (b"a", 1)]
 
 
 def test_given_vocabulary_keeps_its_order_and_counts():
     given_words = Vocabulary.from_counts({"x": 9, "b": 8, "a": 7, "rare": 1})
     paths = write(b"a a new b\nrare new\na")
     options = VocabularyOptions(min_count=2)
-    with encode(paths, options, vocabulary=given_words, threads=2, _block_bytes=3) as encoded:
-        assert words_of(encoded.vocabulary) == [(b"x", 9), (b"b", 8), (b"a", 7)]
-        assert encoded.ids.tolist() == [2, 2, 1 | LAST, 2 | LAST]
-        assert encoded.counts.tolist() == [0, 1, 3]
-        assert (encoded.tokens, encoded.types, encoded.lines) == (7, 4, 3)
-        assert encoded.out_of_vocabulary == 3
+    encoded = encode(paths, options, vocabulary=given_words, threads=2, _block_bytes=3)
+    assert words_of(encoded.vocabulary) == [(b"x", 9), (b"b", 8), (b"a", 7)]
+    assert encoded.ids.tolist() == [2, 2, 1 | LAST, 2 | LAST]
+    assert encoded.counts.tolist() == [0, 1, 3]
+    assert (encoded.tokens, encoded.types, encoded.lines) == (7, 4, 3)
+    assert encoded.out_of_vocabulary == 3
 
 
 def test_an_interrupt_ends_the_threads():
@@ -212,13 +212,12 @@ def test_cache_has_no_name_and_is_mapped_read_only(monkeypatch):
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", "cache")
     paths = write(b"a a a b")
-    with encode(paths, VocabularyOptions(min_count=2)) as encoded:
-        assert list(folder.iterdir()) == []
-        assert isinstance(encoded.ids, np.memmap)
-        assert encoded.ids.dtype == np.uint32
-        with pytest.raises(ValueError, match="read-only"):
-            encoded.ids[0] = 1
-    assert len(encoded.ids) == 0
+    encoded = encode(paths, VocabularyOptions(min_count=2))
+    assert list(folder.iterdir()) == []
+    assert isinstance(encoded.ids, np.memmap)
+    assert encoded.ids.dtype == np.uint32
+    with pytest.raises(ValueError, match="read-only"):
+        encoded.ids[0] = 1
 
 
 @pytest.mark.parametrize("run", [count, encode])
@@ -340,17 +339,10 @@ def test_a_full_cache_folder(monkeypatch):
 def test_standard_input_and_files_in_order(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
     first, second = write(b"zero", b"three")
-    with encode([first, "-", second], ALL) as encoded:
-        assert list(encoded.vocabulary) == ["zero", "one", "two", "three"]
-        assert encoded.files == [
-            {"path": first, "size": 4},
-            {"path": "-", "size": None},
-            {"path": second, "size": 5},
-        ]
-
-
-def test_ids_stay_valid_after_close():
-    encoded = encode(write(b"a b a"), ALL)
-    ids = encoded.ids
-    encoded.close()
-    assert ids.tolist() == [0, 1, 0 | LAST]
+    encoded = encode([first, "-", second], ALL)
+    assert list(encoded.vocabulary) == ["zero", "one", "two", "three"]
+    assert encoded.files == [
+        {"path": first, "size": 4},
+        {"path": "-", "size": None},
+        {"path": second, "size": 5},
+    ]

@@ -22,7 +22,7 @@ from dcme_w2v.files.atomic import (
     uncompressed_name,
 )
 from dcme_w2v.files.opening import read_json
-from dcme_w2v.numeric.arrays import F32, U8, ChunkedArray
+from dcme_w2v.numeric.arrays import F32, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike, path_name, peak_memory
 
@@ -83,11 +83,7 @@ def save_vectors(
 
 
 def _write_safetensors(path: PathLike, tables: WordTables, header: bool) -> None:
-    def chunked(matrix: F32) -> ChunkedArray:
-        blocks = lambda: (block for _, block in blocks_of(matrix))  # noqa: E731
-        return ChunkedArray(matrix.shape, matrix.dtype, blocks)
-
-    arrays: dict[str, Any] = {name: chunked(rows) for name, rows in tables.arrays().items()}
+    arrays: dict[str, Any] = {**tables.arrays()}
     if tables.counts is not None:
         arrays["counts"] = tables.counts
     record: dict[str, Any] = {"manifest": tables.manifest}
