@@ -414,7 +414,8 @@ def explore(
     >>> dw.explore("v.safetensors", "page.html", method="pca")[:15]
     '<!DOCTYPE html>'
     """
-    sources = [files] if isinstance(files, Vectors) else as_paths(files)
+    given: Any = files if isinstance(files, list | tuple) else [files]
+    sources = [one if isinstance(one, Vectors) else as_paths(one)[0] for one in given]
     name = "" if output is None else os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
