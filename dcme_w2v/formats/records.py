@@ -68,7 +68,7 @@ def write_rows(
     Raises
     ------
     CorpusError
-        A Parquet column has values of several types.
+        A column cannot be written as Parquet.
     """
     with atomic_write(path) as file:
         if form == ".parquet":
@@ -116,6 +116,24 @@ def _joined(value: Any) -> Any:
     return "|".join(map(str, value)) if isinstance(value, list) else value
 
 
+def _of_one_type(parts: list[Any], kind: Any) -> list[Any]:
+    """Convert the parts of a column to a type that all of them have, or else to text."""
+    import pyarrow as pa
+
+    try:
+        if kind == pa.uint64() and all(pa.types.is_integer(part.type) for part in parts):
+            return [part.cast(kind) for part in parts]
+        pa.unify_schemas([pa.schema({"": one.type}) for one in parts], promote_options="permissive")
+        return parts
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return [pa.array([*map(_as_text, one.to_pylist())], pa.string()) for one in parts]
+
+
+def _as_text(value: Any) -> str | None:
+    is_text = value is None or isinstance(value, str)
+    return value if is_text else json.dumps(plain(value), default=str)
+
+
 def _encodable(value: Any) -> Any:
     """Replace surrogates in texts by ?, as in the other formats."""
     if isinstance(value, str):
@@ -130,7 +148,10 @@ def _encodable(value: Any) -> Any:
 def _write_parquet(
     path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
 ) -> None:
-    """Write Parquet; rows stay in memory, as Arrow columns, until their types are known."""
+    """Write Parquet; rows stay in memory, as Arrow columns, until their types are known.
+
+    A column with values of several types is written as text; values other than text are JSON.
+    """
     parquet = import_optional("pyarrow.parquet", f" to write {path}")
     import pyarrow as pa
 
@@ -139,11 +160,13 @@ def _write_parquet(
     def array(name: str, values: Sequence[Any]) -> Any:
         try:
             return pa.array(values, known.get(name))
-        except OverflowError:  # an integer is 2^63 or more
-            known[name] = pa.uint64()
-            return pa.array(values, known[name])
         except UnicodeEncodeError:  # a text has surrogates
-            return pa.array(_encodable(values), known.get(name))
+            values = _encodable(values)
+        except OverflowError:  # an integer is 2^63 or more
+            known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the values are of several types
+            known[name], values = pa.string(), [*map(_as_text, values)]
+        return array(name, values)
 
     def tables() -> Iterator[Any]:
         left = iter(rows)
@@ -153,10 +176,11 @@ def _write_parquet(
 
     try:
         found = list(tables()) or [pa.table({name: pa.nulls(0) for name in columns})]
-        wide = [name for name in columns if name in known and name not in types]
-        for name in wide:  # earlier rows had integers below 2^63
-            at = columns.index(name)
-            found = [one.set_column(at, name, one[name].cast(known[name])) for one in found]
+        for at, name in enumerate(columns):
+            if name not in types:
+                parts = _of_one_type([one[name] for one in found], known.get(name))
+                both = zip(found, parts, strict=True)
+                found = [one.set_column(at, name, part) for one, part in both]
         parquet.write_table(pa.concat_tables(found, promote_options="permissive"), file)
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         reason = str(error).splitlines()[0]

@@ -9,6 +9,7 @@ from helpers import described
 from helpers import write_table as write
 
 import dcme_w2v as dw
+from dcme_w2v.formats.records import write_rows
 
 TEXTS = ["tea leaf", "boat sea", "tea cup", "boat sail"] * 3
 COLUMNS = "--text-column text --label-column label"
@@ -166,6 +167,27 @@ def test_kept_columns_keep_their_types(cli, kind):
     cli(f"classify predict m {write('t.jsonl', rows)} --text-column text --keep n -o o.parquet")
     found = parquet.read_table("o.parquet")["n"]
     assert found.type == pa.uint64() and found[-1].as_py() == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "values, first, last",
+    [
+        ([1, "a"], "1", "a"),
+        ([True, 1], "true", "1"),
+        ([2**70, "a\ud800"], str(2**70), "a?"),
+        ([2**64 - 1, -1], str(2**64 - 1), "-1"),
+        ([[1], {"x": None}], "[1]", '{"x": null}'),
+        ([1, 1.5], 1.0, 1.5),
+    ],
+)
+@pytest.mark.parametrize("repeated", [1, 10_000])
+def test_kept_columns_of_several_types_become_text(here, values, first, last, repeated):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for one, other, ends in ((*values, (first, last)), (*values[::-1], (last, first))):
+        rows = [(value, None) for value in [one] * repeated + [other]]
+        write_rows("o.parquet", ["n", "empty"], rows, ".parquet")
+        found = parquet.read_table("o.parquet")["n"]
+        assert (found[0].as_py(), found[-1].as_py()) == ends
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "txt"])
