@@ -1,5 +1,6 @@
 """The checks of pages find what they are for."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -62,3 +63,20 @@ def test_two_cells_of_one_name_are_an_error(tables):
     assert shown == "| of | t |\n| --- | --- |\n| B | 12.345 s |\n"
     with pytest.raises(ValueError, match="s: a has time twice"):
         tables["table_of"]("s", [line, line])
+
+
+def test_pages_name_suites_and_rows_that_exist(tables, monkeypatch):
+    run = runpy.run_path(str(SCRIPTS / "benchmarks" / "run.py"), run_name="run")
+    suites, rows = {*run["GROUPS"], *run["suites"].ALL}, {one["suite"] for one in tables["read"]()}
+    pages = [SCRIPTS.parent / "README.md", *SCRIPTS.rglob("*.md")]
+    named = []
+    for page in [*pages, *(SCRIPTS.parent / "docs").rglob("*.md")]:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        for known, pattern in (
+            (suites, r"run\.py ([a-z][\w-]*)|\bsuites? `([\w-]+)`"),
+            (rows, r"\brows `([\w-]+)`|<!-- results: \w+ (\S+)"),
+        ):
+            found = {"".join(one) for one in re.findall(pattern, text)}
+            assert found <= known, f"{page.name}: {found - known}"
+            named += found
+    assert {"readme", "quality_time", "divergence"} <= {*named}
