@@ -152,7 +152,7 @@ class Reporter:
                 self._log.close()
         if self._failure is not None and error is None:
             raise ResourceError(
-                f"{self._log_name}: the log is incomplete ({self._failure}); the vectors are "
+                f"{self._log_name}: the log is incomplete ({self._failure}); the results are "
                 "saved; free some space, or choose another log"
             )
 

@@ -103,6 +103,33 @@ def test_a_pipe_closed_by_its_reader_is_an_error(work, cli):
     os.close(write)
 
 
+# Links, or the start of a path, that no output can be written to. The links are to the device that
+# is always full, and into a folder that does not exist.
+LINKS = {"full": "/dev/full", "dangling": "nowhere/o"}
+STARTS = ("c.txt/", "nowhere/", "x" * 300)
+
+
+@pytest.mark.parametrize("where", [*LINKS, *STARTS], ids=lambda where: where[:10])
+@pytest.mark.parametrize(
+    "row, output", [(row, output) for row in WRITING for output in row.writes], **ids
+)
+def test_an_output_that_cannot_be_written_is_one_error(row, output, where, work, capsys):
+    if where == "full" and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    path = f"{where}{Path(row.writes[output]).suffix or 'o'}"
+    if where in LINKS:
+        Path(path).symlink_to(LINKS[where])
+    before = state(work)
+    arguments = row.arguments(**{output: path})  # skips what needs a package that is missing
+    capsys.readouterr()
+    assert run(arguments) in (1, 2)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("error: ")] == lines[-1:]
+    after = state(work)
+    assert {one: after.get(one) for one in before} == before
+    assert not [one for one in after.keys() - before.keys() if one.name.startswith(where[:10])]
+
+
 # ---- logs, model folders ----
 
 
