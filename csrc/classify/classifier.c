@@ -118,7 +118,7 @@ static const dcme_work WORK = {
 
 static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
     const dcme_purpose shared = {"what the threads share",
-                                 "lower --features, or give fewer documents"};
+                                 "lower --features, or use fewer documents"};
     dcme_arena *arena = &c->engine.arena;
     DCME_TRY(dcme_engine_open(&c->engine, error));
     DCME_TAKE(arena, c->order, c->instances.count);

@@ -106,7 +106,7 @@ cdef class Table:
         cdef dcme_repairs repairs = dcme_repairs(0, 0)
         cdef Table one, two
         if other is self:
-            raise ValueError("a table does not fit together with itself; give another table")
+            raise ValueError("a table does not fit together with itself; use another table")
         one, two = sorted((self, other), key=id)  # the fixed order prevents a deadlock
         with one.lock, two.lock:
             if not 0 <= first <= last <= min(len(other), map.shape[0]):

@@ -687,7 +687,7 @@ def choose(
     if seconds and count < MIN_TUNED:
         raise CorpusError(
             f"--tune={seconds:g}: {count} documents or sentences are too few to choose settings; "
-            f"give at least {MIN_TUNED}, or omit --tune"
+            f"use at least {MIN_TUNED}, or omit --tune"
         )
     if not stages:
         return None

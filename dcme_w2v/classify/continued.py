@@ -241,7 +241,8 @@ class Continued:
                 label_of_name(name, kind)
         except (KeyError, ValueError):
             raise UsageError(
-                f"{self.name}: the labels have the type {kind}, unlike {name!r}; give {kind} labels"
+                f"{self.name}: the model's labels have the type {kind}, but {name!r} does not; "
+                f"use labels of the type {kind}"
             ) from None
         corpus.before = self.model
         if self.model.text is not None:

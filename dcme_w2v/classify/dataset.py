@@ -508,8 +508,8 @@ class Doubts:
         others = self._classes.keys() - {*numbers}
         if numbers and others and {*numbers} <= {"0", "1"}:
             warn(
-                f"{self._path}: {' and '.join(numbers)} become classes beside text such as "
-                f"{min(others)!r:.60}; if they mean no and yes, give the names of labels instead"
+                f"{self._path}: {' and '.join(numbers)} are treated as classes, like "
+                f"{min(others)!r:.60}; if they mean no and yes, use names of labels instead"
             )
         if len(self._classes) > 1 and min(self._classes.values()) == self._documents:
             warn(

@@ -372,7 +372,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
-                "partial_fit: classes differ from the classes of the first call; give the same "
+                "partial_fit: classes differ from the classes of the first call; use the same "
                 "classes, or omit them"
             )
         numbers = np.searchsorted(self.classes_, labels)

@@ -320,7 +320,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
     if found > above * untrained:
         raise DivergedError(
             f"training diverged: the loss is {found:.4g}, compared with {untrained:.4g} for an "
-            "untrained model; give a lower --lr"
+            "untrained model; use a lower --lr"
         )
 
 
@@ -337,7 +337,7 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
         now = float(np.average(found, weights=weights))
         raise DivergedError(
             f"training diverged: the score on training documents is {now:.4f}, but "
-            f"cross-validation reached {now + fall:.4f}; give a lower --lr, or other weights"
+            f"cross-validation reached {now + fall:.4f}; use a lower --lr, or other weights"
         )
 
 
@@ -603,7 +603,7 @@ def _by_lbfgs(task: Task) -> None:
     if len(task.records) == task.options.epochs:
         warn(
             f"L-BFGS stopped after {task.options.epochs} iterations, before it reached the "
-            "optimum; raise --epochs, or give a larger --l2"
+            "optimum; raise --epochs, or use a larger --l2"
         )
 
 

@@ -545,7 +545,7 @@ def kept_weights(keep: str | None, total: int) -> int:
     if number is not None and (number > 1 or keep == "1"):
         if number > total:
             raise UsageError(
-                f"--keep={keep}: the model has only {total:,} weights; give a smaller number, or a "
+                f"--keep={keep}: the model has only {total:,} weights; use a smaller number, or a "
                 "fraction such as 0.1"
             )
         return number

@@ -78,8 +78,8 @@ def test(
     except _SeveralLabels:
         if STANDARD in map(str, docs):
             raise UsageError(
-                f"{STANDARD}: only later documents have several labels, so the input must be read "
-                "again; give a file"
+                f"{STANDARD}: some later documents have several labels, so the input must be read "
+                "again; use a file"
             ) from None
         tested.run(True)
     measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled

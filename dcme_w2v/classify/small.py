@@ -201,7 +201,7 @@ def within(
     if best is None:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest possible model takes {smallest:,} "
-            "bytes; give at least that"
+            "bytes; use at least that"
         )
     return best[2]
 

@@ -419,7 +419,10 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         check_all_labeled(labels)
     labels = [None if several and is_null(one) else one for one in labels]
     if several and (single := [x for x in labels if not isinstance(x, (*_LISTS, str, type(None)))]):
-        raise UsageError(f"y has lists of labels and {single[0]!r:.40}; give only lists, or None")
+        raise UsageError(
+            f"y mixes lists of labels with {single[0]!r:.40}; use only lists (None for unlabeled "
+            "texts)"
+        )
     lists = [one if several and not isinstance(one, str) else [one] for one in labels]
     flat = [label for own in lists for label in (own if own is not None else ())]
     kind, known = kind_of_labels(flat), dict[str, Any]()

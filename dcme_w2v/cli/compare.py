@@ -46,7 +46,7 @@ def compare(
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"two files are required, not {len(vectors)}; to give more, put the second text's "
+                f"two files are required, not {len(vectors)}; to use more, put the second text's "
                 "files after --with"
             )
         vectors, others = vectors[:1], vectors[1:]

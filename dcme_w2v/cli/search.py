@@ -95,7 +95,7 @@ def search(
         raise UsageError("--json: nothing is printed without queries; omit it, or give --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
-            "standard input cannot supply both DOCS and queries; give queries by --query"
+            "standard input cannot supply both DOCS and queries; give queries with --query"
         )
     options = collect(SearchOptions, values)
     found = _loaded(docs, options, vectors, output, encoding_errors, quiet)

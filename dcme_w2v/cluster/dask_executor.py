@@ -168,15 +168,13 @@ class DaskExecutor(Executor):
                 self._seen[worker] = sign, math.inf  # a silent worker is reported only once
                 self.reporter.message(
                     f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
-                    f"stopped or is cut off); its work is repeated after {TTL_MINUTES} minutes"
+                    f"stopped or is cut off); its work will be repeated after {TTL_MINUTES} minutes"
                 )
         for worker in sorted(self._known - found):
             self._lost += 1
-            self.reporter.message(f"worker {_name(worker)} is lost; its work is repeated")
+            self.reporter.message(f"worker {_name(worker)} is lost; its work will be repeated")
         if self._known and not self._known & found:
-            raise ClusterError(
-                "all workers are lost; if they ran out of memory, give more --shards"
-            )
+            raise ClusterError("all workers are lost; if they ran out of memory, use more --shards")
         self._known, self._looked = found, now
 
 
@@ -197,8 +195,8 @@ def _error(error: BaseException) -> BaseException:
     if isinstance(error, KilledWorker):
         key: Any = error.task
         return ClusterError(
-            f"{key[1] or key[0]} made {error.allowed_failures + 1} workers stop, probably for "
-            "lack of memory; give more --shards"
+            f"{key[1] or key[0]} stopped {error.allowed_failures + 1} workers, "
+            "probably because they ran out of memory; use more --shards"
         )
     if isinstance(error, DcmeError):
         return error

@@ -89,7 +89,7 @@ class Shard:
                 )
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(
-                    f"{span.path}: has {here} bytes on this worker, but {size} where the "
+                    f"{span.path}: has {here} bytes on this worker, but {size} bytes where the "
                     f"program runs; {remedy}"
                 )
         return Corpus(self.spans)
@@ -127,7 +127,7 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         if not spans:
             raise UsageError(
                 f"--shards={shards}: the corpus has too few lines, row groups or indivisible "
-                "files for this many shards; give fewer --shards, or more files"
+                "files for this many shards; use fewer --shards, or more files"
             )
         found.append(_shard(spans))
     return tuple(found)

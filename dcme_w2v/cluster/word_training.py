@@ -149,7 +149,7 @@ class ClusterTrainer(engine.Trainer):
         """Raise `DivergedError` if a table contains NaN or infinity."""
         if not np.isfinite(self._both).all():
             raise DivergedError(
-                f"training diverged (NaN or infinity) in round {self.round}; give a lower --lr"
+                f"training diverged (NaN or infinity) in round {self.round}; use a lower --lr"
             )
 
     def state(self) -> list[U8]:
@@ -391,7 +391,10 @@ def cluster_of(
         return
     where = parsed(job.cluster)
     if job.shards is None and isinstance(where, str):
-        raise UsageError(f"--cluster={job.cluster}: --dry-run also requires --shards")
+        raise UsageError(
+            f"--dry-run: also requires --shards, because the workers of --cluster={job.cluster} "
+            "are unknown"
+        )
     yield job, Cluster(job.shards or max(1, int(where)), None)
 
 

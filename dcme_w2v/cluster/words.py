@@ -236,7 +236,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
         return None
     return (
         f"warning: --rounds={rounds} is low for {shards} shards; vectors are worse with fewer than "
-        f"{ROUNDS} rounds: give more"
+        f"{ROUNDS} rounds: use more"
     )
 
 

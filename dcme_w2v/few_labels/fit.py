@@ -200,10 +200,13 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     check_values(data.labeled.matrix, "labeled")
     check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
-        raise CorpusError(f"there are {count} labeled documents; give at least two")
+        raise CorpusError(
+            f"there are {count} labeled documents, but at least two are required; add some"
+        )
     if options.folds > count:
         raise UsageError(
-            f"there are {count} labeled documents for --folds={options.folds}; give more documents"
+            f"there are only {count} labeled documents for --folds={options.folds}; add "
+            "documents, or lower --folds"
         )
     if not len(data.unlabeled):
         raise CorpusError(
@@ -215,7 +218,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     if not shared.any():
         raise CorpusError(
             f"no unlabeled document contains any of the {int(there.sum()):,} features of the "
-            "labeled ones; give other documents"
+            "labeled ones; use other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     if len(few) and (options.initial == "supervised" or options.choose):
@@ -297,7 +300,7 @@ def fit_out_of_fold(
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError(
-            "no class has two labeled documents; give more, or give --initial=self-training"
+            "no class has two labeled documents; add documents, or use --initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
     for one in own.values():  # sums of models' scores require calibrated probabilities

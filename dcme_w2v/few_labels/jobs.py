@@ -70,7 +70,7 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
-        raise UsageError("-: standard input can be read only once; give a file instead of one -")
+        raise UsageError("-: standard input can be read only once; replace one - by a file")
     with reporting_to(progress, job.log_json) as reporter:
         reporter.stage("reading", None, "documents")
         text = None
@@ -126,7 +126,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
     own = replace(read.text.options, subwords=SUBWORDS)
     wide = read.with_features(own, own.most_features)
     if read.has_short_texts:
-        reporter.message("the texts are short: using character n-grams as features")
+        reporter.message("the texts are short, so character n-grams are also used as features")
         return wide
     labeled = {"none": read.by_label()[0], SUBWORDS: wide.by_label()[0]}
     words = labeled["none"]

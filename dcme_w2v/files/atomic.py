@@ -330,7 +330,7 @@ def check_writable(path: PathLike) -> None:
                 raise UsageError(f"{os.fspath(path)}: is a socket or a disk device; name a file")
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
-        raise UsageError(f"{os.fspath(path)}: ends with a slash, as a folder does; name a file")
+        raise UsageError(f"{os.fspath(path)}: ends with a slash, so it names a folder; name a file")
     with write_errors(path):
         target = target_of(path)
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
@@ -414,7 +414,7 @@ def check_suffix(path: PathLike) -> None:
     suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
         raise UsageError(
-            f"{os.fspath(path)}: {suffix} files are not supported; use another suffix (vectors: "
+            f"{os.fspath(path)}: {suffix} files cannot be written; use another suffix (vectors: "
             ".txt, .bin or .safetensors; rows: .npz or .svm; to compress, add .gz, .bz2, .xz or "
             ".zst)"
         )

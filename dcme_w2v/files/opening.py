@@ -105,7 +105,8 @@ def check_expansion(place: str, stored: int, decoded: int) -> None:
     """Raise `CorpusError` if data would decode to far more bytes than are stored."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
-            f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
+            f"{place}: {stored:,} bytes decompress to at least {decoded:,} bytes, over "
+            f"{MOST_EXPANDED} times "
             "as many; if you trust the file, store it uncompressed"
         )
 
@@ -339,7 +340,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
             raise FormatError(
                 f"{os.fspath(path)}: has {found.st_size:,} bytes, but at most {largest:,} can be "
                 "read; "
-                "give a smaller file"
+                "use a smaller file"
             )
         return os.fdopen(number, "rb")
     except BaseException:

@@ -199,7 +199,7 @@ def check_no_table(path: str, head: bytes) -> None:
     except (ValueError, RecursionError):  # the file is text that happens to begin with a brace
         return
     listed = f": {_listed(names)}" if names else ""
-    raise CorpusError(f"{path}: is {kind}; name its text column by --text-column{listed}")
+    raise CorpusError(f"{path}: is {kind}; name its text column with --text-column{listed}")
 
 
 def is_named_csv(path: str) -> bool:
@@ -225,7 +225,7 @@ def read_rows(
     """
     if not table.text:
         raise UsageError(
-            f"{table}: no text column is named; name it by --text-column, or as the second "
+            f"{table}: no text column is named; name it with --text-column, or as the second "
             "argument of Table"
         )
     if table.rows is not None:
@@ -631,7 +631,8 @@ def _named(column: Any, names: list[str] | None) -> Any:
         if 0 <= value < len(names):
             return names[value]
         raise ValueError(
-            f"class {value} has no name, because only {len(names)} classes have one; correct it"
+            f"class {value} has no name, because the file names only {len(names)} classes; "
+            "correct it"
         )
 
     return pa.array([name(one) for one in column.to_pylist()])
@@ -744,9 +745,7 @@ def _rows_before(table: Table) -> int:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata
     if table.group >= about.num_row_groups:
-        raise ValueError(
-            f"the file has only {about.num_row_groups} row groups; give a lower number"
-        )
+        raise ValueError(f"the file has only {about.num_row_groups} row groups; use a lower number")
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 

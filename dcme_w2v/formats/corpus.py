@@ -149,8 +149,8 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
         warn(f"{folder}: {counts} skipped")
         if not kept:
             raise CorpusError(
-                f"{folder}: the folder has no text files; give another folder, or name the text "
-                "column of tables by --text-column"
+                f"{folder}: the folder has no text files; use another folder, or name the text "
+                "column of tables with --text-column"
             )
     return kept
 

@@ -32,7 +32,7 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
     if form == ".parquet" and (packed := compression_of(path)):
         raise UsageError(f"{path}: Parquet files are already compressed; omit {packed}")
     if as_json and form in TABLES:
-        raise UsageError(f"--json: {path} cannot hold JSON; omit --json, or name a .jsonl file")
+        raise UsageError(f"--json: {path} cannot contain JSON; omit --json, or name a .jsonl file")
     if as_json or form in (JSON_LINES, ".json", ".ndjson"):
         return JSON_LINES
     if form in TABLES:

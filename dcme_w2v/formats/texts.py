@@ -64,7 +64,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
         return value
     if isinstance(value, Mapping):
         raise ValueError(
-            "the text is a dict; name its text column by --text-column, or give the text"
+            "the text is a dict; name its text column with --text-column, or pass the text"
         )
     try:
         parts = [text_of(part, errors) for part in value]
@@ -107,7 +107,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
         if encoding_errors == "strict":
             raise CorpusError(
                 f"{place(error.start)} is not UTF-8; convert the file, or use "
-                "--encoding-errors=replace or skip (of a classifier: in training)"
+                "--encoding-errors=replace or skip (for a classifier: when it is trained)"
             ) from None
         if encoding_errors == "replace":
             return text.decode(errors="replace").encode()
@@ -132,7 +132,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         when it is reached.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise UsageError(f"{items!r:.60} is not a list of {name}s; give a list, as [{name}]")
+        raise UsageError(f"{items!r:.60} is not a list of {name}s; pass a list, such as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
         raise UsageError(
             f"the {name}s have several dimensions; give one dimension, such as one column of a "

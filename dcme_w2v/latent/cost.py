@@ -193,4 +193,4 @@ def _require_memory(data: Observations, latent: int) -> None:
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
     rows = data.count * (latent + PAD) * 4 * 3  # xi, the log alpha of each row's label, and a copy
     rows += data.matrix.nnz * 8  # the rows are also stored transposed
-    require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")
+    require_memory(weights + rows, f"--latent={latent}: fitting", "use fewer classes, or --lsa")

@@ -108,7 +108,7 @@ def expectation_maximization(
             value = cost.fit_posterior()
         if not math.isfinite(value):
             raise DivergedError(
-                f"the cost is {value} in iteration {number} (--l2={cost.l2:g}); give a higher "
+                f"the cost is {value} in iteration {number} (--l2={cost.l2:g}); use a higher "
                 "--l2, or rows of unit length"
             )
         costs.append(value)

@@ -104,7 +104,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     own = options.unsupervised
     check_conflicts(options_in(LatentOptions), vars(options))
     if own and options.init_method == "labels":
-        raise UsageError("--init-method=labels: requires labels; give another method")
+        raise UsageError("--init-method=labels: requires labels; use another method")
     if options.latent is None:
         if own:
             raise UsageError(

@@ -87,7 +87,7 @@ def _advising(estimator: Any) -> Iterator[None]:
         if "could not convert string to float" not in str(error):
             raise
         raise UsageError(
-            f"X has text, not numbers ({error}); give texts to "
+            f"X contains text, not numbers ({error}); give texts to "
             f"make_pipeline(TfidfVectorizer(), {type(estimator).__name__}())"
         ) from None
 

@@ -121,7 +121,7 @@ def read_items(
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
         raise UsageError(
-            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; give more rows"
+            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; use more rows"
         )
     groups = found if any(found) else []
     if labels is not None:

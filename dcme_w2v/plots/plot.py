@@ -352,6 +352,6 @@ def _kind_of(paths: Sequence[str]) -> str:
     if len(paths) > 1:
         other = paths[logs.index(False)]
         raise UsageError(
-            f"{other}: is not a log that --log-json wrote; give other files one at a time"
+            f"{other}: is not a log that --log-json wrote; plot other files one at a time"
         )
     return "rows" if is_vectors(paths[0]) else "word vectors"

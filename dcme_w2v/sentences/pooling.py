@@ -86,7 +86,7 @@ class Pooling:
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():
             raise UsageError(
-                f"--pooling={kind}: the vectors are empty, or contain NaN or infinity; give other "
+                f"--pooling={kind}: the vectors are empty, or contain NaN or infinity; use other "
                 "vectors"
             )
         if counts is None:

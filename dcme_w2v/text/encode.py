@@ -268,11 +268,11 @@ def _empty_vocabulary(
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "
     if isinstance(given, Vocabulary):
         lower = "lower --min-count, or " * (options.min_count > 1)
-        return f"{known}{len(given)} words of the vocabulary; {lower}give another --read-vocab"
+        return f"{known}{len(given)} words of the vocabulary; {lower}use another --read-vocab"
     known += f"{len(given.words)} words of --init"
     if given.adds:
         return f"{known}, or occurs at least {options.min_count} times; lower --min-count"
-    return f"{known}; give other vectors, or --init-vocab=union"
+    return f"{known}; use other vectors, or --init-vocab=union"
 
 
 def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:

@@ -490,7 +490,7 @@ def _structure(lines: Sequence[str]) -> str | None:
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
                 f"CSV: {width} columns separated by {spelled}, which would become words; "
-                f"name the text column by --text-column: {', '.join(rows[0])}; without a header, "
+                f"name the text column with --text-column: {', '.join(rows[0])}; without a header, "
                 "leave only the text in the file"
             )
     return None

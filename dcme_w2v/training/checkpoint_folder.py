@@ -88,7 +88,7 @@ class Checkpoint:
             model = load_model(path, KIND, VERSION)
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
-                raise FormatError(f"{path}: is corrupt, because its checksum is wrong;")
+                raise FormatError(f"{path}: is corrupt, because its checksum does not match;")
         return cls(path, model)
 
     @property
@@ -125,7 +125,7 @@ class Checkpoint:
         ]  # fmt: skip
         if differing:
             raise UsageError(
-                f"{', '.join(differing)} in {self.path}; give the same values, or start a new run "
+                f"{', '.join(differing)} in {self.path}; use the same values, or start a new run "
                 "without --resume"
             )
 
@@ -139,7 +139,7 @@ class Checkpoint:
             shown = "different text of the same size"
         raise UsageError(
             f"{self.path}: was trained on another corpus or vocabulary ({kept['described']}; now "
-            f"{shown}): give the same data and --holdout, or start a new run without --resume"
+            f"{shown}): use the same data and --holdout, or start a new run without --resume"
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:

@@ -120,7 +120,7 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
         raise type(error)(f"{error.message}{where}") from error
     except MemoryError as error:
         raise OutOfMemoryError(
-            f"memory is too small for a task{where}; give more --shards"
+            f"memory is too small for a task{where}; use more --shards"
         ) from error
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"

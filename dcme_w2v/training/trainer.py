@@ -209,7 +209,7 @@ class Trainer:
         return DivergedError(
             f"training diverged in epoch {number + 1} ({what}; "
             f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}); "
-            "give a lower --lr"
+            "use a lower --lr"
         )
 
 

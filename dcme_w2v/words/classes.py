@@ -57,7 +57,7 @@ def classes(
         vectors = load_if_path(vectors).vectors
     whole_number("classes", classes)
     if classes > (words := len(vectors)):
-        raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
+        raise UsageError(f"--classes={classes}: there are only {words:,} words; use fewer classes")
     wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(wrong):
         raise FormatError(

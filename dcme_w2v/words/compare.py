@@ -132,7 +132,7 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
     if len(kept) <= first.dim:
         raise UsageError(
             f"only {len(kept):,} words occur at least {min_count} times in both texts, too few for "
-            f"{first.dim} dimensions; lower --min-count, or give more text"
+            f"{first.dim} dimensions; lower --min-count, or use more text"
         )
     return [words[i] for i in kept], [row[kept] for row in rows]
 

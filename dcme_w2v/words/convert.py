@@ -166,7 +166,7 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     """
     if dim > matrix.shape[1]:
         raise UsageError(
-            f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; give fewer"
+            f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; use fewer"
         )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
     rows = centered(matrix / scale)  # dividing by the scale keeps the products finite

@@ -245,8 +245,8 @@ def eval_similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{name}: {len(gold)} of {len(rated)} pairs have both words among the first"
-            f" {min(limit, len(vectors.words)):,}; a correlation requires "
-            "two such pairs with different ratings"
+            f" {min(limit, len(vectors.words)):,} words; a correlation "
+            "requires two such pairs with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], name)
@@ -269,7 +269,7 @@ def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
     if len(set(cosines.tolist())) < 2:
         raise FormatError(
             f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}, so there "
-            "is no correlation; give other vectors"
+            "is no correlation; use other vectors"
         )
     return np.asarray(cosines)
 

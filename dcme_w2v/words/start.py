@@ -170,6 +170,6 @@ def _copy(
         if (there := vectors.words.find(word)) is not None
     ]
     if not found:
-        raise UsageError(f"{name}: has no word in common with the corpus; give other vectors")
+        raise UsageError(f"{name}: has no word in common with the corpus; use other vectors")
     here, there = np.array(found).T
     table[here] = matrix[there]

@@ -304,7 +304,7 @@ class Vectors(WordTables, metaclass=_Habits):
             return self._slice(key)
         if not isinstance(key, Iterable):
             raise TypeError(
-                f"{key!r}: give a word, a list of words or a slice; .vectors has rows by number"
+                f"{key!r}: use a word, a list of words or a slice; for rows by number, use .vectors"
             )
         if self.subwords is not None:
             rows = [self._vector(word) for word in key]

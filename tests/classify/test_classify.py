@@ -98,7 +98,7 @@ def test_invalid_input_of_a_model():
 
 def test_a_learning_rate_that_is_too_high_is_reported():
     rows, labels = problem(5)
-    with pytest.raises(DivergedError, match="give a lower lr"):
+    with pytest.raises(DivergedError, match="use a lower lr"):
         MaxentClassifier(lr=1e6, bias=0).fit(rows * 1e-18, labels)
 
 

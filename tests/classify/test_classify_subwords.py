@@ -160,7 +160,7 @@ def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, 
     Path("few.tsv").write_text(texts(40, is_in_ending=False))
     Path("u.tsv").write_text(texts(400, seed=2, is_in_ending=False))
     cli(f"{fit} --output m")
-    assert "the texts are short: using character n-grams" in cli.err
+    assert "the texts are short, so character n-grams" in cli.err
     assert described("m")["features"]["subwords"] == "1-4"
     monkeypatch.setattr(dataset, "SHORT_TEXT", 10)
     cli(f"{fit} --output m")

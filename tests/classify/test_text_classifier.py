@@ -190,7 +190,7 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
     ("ab", "y='ab': must be an iterable of labels"), (5, "y=5: must be an iterable"),
     (None, "y=None: must be an iterable"), ({"a": 0, "b": 1}, "must be an iterable of labels"),
     ([[0, 0, 1], [1, 0, 0]], "an indicator matrix"),
-    ([["a"], 3], "lists of labels and 3; give only lists"),
+    ([["a"], 3], "lists of labels with 3; use only lists"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
     with pytest.raises(ValueError, match=message):
@@ -356,7 +356,7 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9
-    with pytest.raises(UsageError, match="the labels have the type text, unlike '3'"):
+    with pytest.raises(UsageError, match="labels have the type text, but '3' does not"):
         model.partial_fit(TEXTS, [3, 4, 5] * 30)
     with pytest.raises(UsageError, match="a different form"):
         model.partial_fit(TEXTS, [[one] for one in TOPICS])

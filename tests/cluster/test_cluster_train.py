@@ -107,7 +107,7 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
     assert (two["shards"], two["rounds"]) == (2, 20)
     assert (eight["shards"], eight["rounds"]) == (8, 20)
     assert eight["bytes_a_round"] == 7 * two["bytes_a_round"]
-    assert "--dry-run also requires --shards" in cli.error(f"{line} tcp://nowhere:1")
+    assert "--dry-run: also requires --shards" in cli.error(f"{line} tcp://nowhere:1")
     # the workers of other machines take no memory here, nor do their tables
     memory = [
         cli.json(f"{line} {where} --dim {dim}")["memory_bytes"]

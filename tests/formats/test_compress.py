@@ -70,7 +70,7 @@ def test_every_command_compresses_its_files(here, cli, suffix):
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("o.kv", ".kv files are not supported"),
+        ("o.kv", ".kv files cannot be written"),
         ("o.parquet.gz", "parquet files cannot be written compressed"),
         ("o.safetensors.gz", "a model cannot be written to a pipe or compressed"),
         ("o.npz", "vectors cannot be written as .npz"),

@@ -295,14 +295,14 @@ def test_folders_of_datasets_have_names_of_classes(cli, numbers, in_schema):
     dataset("d", numbers, ["tea", "sea"], in_schema)
     line = f"classify train d {COLUMNS} -o m --threads 1"
     if 2 in numbers:
-        assert "class 2 has no name, because only 2 classes have one" in cli.error(
+        assert "class 2 has no name, because the file names only 2 classes" in cli.error(
             f"{line} --quiet"
         )
         return
     cli(line)
     assert set(dw.load("m").classes_) == {"tea", "sea"}
     assert ("3 without a label" in cli.err) == (None in numbers or -1 in numbers)
-    assert "name the text column of tables by --text-column" in cli.error(TRAIN.format("d"))
+    assert "name the text column of tables with --text-column" in cli.error(TRAIN.format("d"))
 
 
 def test_one_split_of_a_folder_of_datasets_is_named(cli):

@@ -407,11 +407,11 @@ def test_rows_that_are_dicts():
         (
             [{"t": "the king"}],
             None,
-            "the text is a dict; name its text column by text_column",
+            "the text is a dict; name its text column with text_column",
         ),
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
         (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
-        ([Table("t.csv")], None, "no text column is named; name it by text_column, or"),
+        ([Table("t.csv")], None, "no text column is named; name it with text_column, or"),
         ([Table("", "t")], None, "corpus: the path is empty; name a file"),
     ],
 )
@@ -500,7 +500,7 @@ def test_what_decodes_to_far_more_is_an_error(monkeypatch, name, kind):
     if name == "dictionary" or (name, kind) == ("null rows", "parquet"):  # some rows at once
         assert len(lines_of("t", "x")) == len(table)
         return
-    said = "bytes decode to [0-9,]+ or more, over|row 1: the (column type|text has more)"
+    said = "bytes decompress to at least [0-9,]+ bytes, over|row 1: the (column type|text has more)"
     with pytest.raises(CorpusError, match=said):
         text_of("t", "x")
 
@@ -529,7 +529,7 @@ def test_documents_that_decode_to_far_more_are_not_held(cli, monkeypatch, kind):
     columns = "" if kind == "tsv.gz" else "--text-column x"
     labels = columns and "--label-column y"
     error = cli.error(f"classify train t -o m --quiet {columns} {labels}")
-    assert "t: " in error and "bytes decode to" in error
+    assert "t: " in error and "bytes decompress to" in error
     cli(f"vocab t -o - {columns}")
 
 

@@ -121,7 +121,9 @@ def test_a_changed_byte_is_found(kept, name):
     array = read_artifact(path)[1][name].copy()
     array.reshape(-1).view(np.uint8)[9] ^= 255
     edit(path, {name: array})
-    with pytest.raises(FormatError, match="is corrupt, because its checksum is wrong; remove it"):
+    with pytest.raises(
+        FormatError, match="is corrupt, because its checksum does not match; remove it"
+    ):
         Checkpoint.load(path)
 
 

@@ -228,7 +228,7 @@ def kept(generations, here):
     (CLASSES, "--class-weight balanced", "--class-weight is balanced, but was not given"),
     (CLASSES, "--loss hinge --objective dcme", "is not supported with --objective dcme"),
     (CLASSES, "--resume words", "is a checkpoint of words, not of classes"),
-    (CLASSES, "", "its checksum is wrong"),
+    (CLASSES, "", "its checksum does not match"),
 ])  # fmt: skip
 def test_what_differs_from_the_checkpoint_is_an_error(kept, cli, line, flags, said):
     if not flags:

@@ -110,7 +110,7 @@ def test_repeated_text_diverges_with_an_error_or_not_at_all(cycle, objective, mo
         found = run.epoch(0)
     except DivergedError as error:
         assert lr is not None or objective == "dcme"
-        assert "give a lower lr" in str(error) and "\n" not in str(error)
+        assert "use a lower lr" in str(error) and "\n" not in str(error)
         return
     assert max(np.abs(run.input).max(), np.abs(run.output).max()) < 1000
     assert found.loss < 100

@@ -67,7 +67,7 @@ class WordTables(Immutable):
         if not n == shape[0] == counts == context:
             raise UsageError(
                 f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors; "
-                "give the same number of each"
+                "use the same number of each"
             )
         others = [] if self.context is None else [self.context.vectors]
         if self.subwords is not None and self.subwords.own is not None:
