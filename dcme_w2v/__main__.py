@@ -1,6 +1,6 @@
 """The program ``dcme-w2v``, also ``python -m dcme_w2v``."""
 
-import _signal  # type: ignore[import-not-found]  # built in: nothing has to be loaded
+import _signal  # type: ignore[import-not-found]  # built into Python, so nothing has to be loaded
 
 # Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt,
 # which an imported module could swallow, or which would print a traceback.

@@ -24,7 +24,7 @@ from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
-SHOWN = 10  # at most this many entries of a list are printed
+SHOWN = 10  # maximum number of entries of a list that are printed
 
 
 def load(path: PathLike) -> Any:

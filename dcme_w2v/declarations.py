@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # the text of a warning, and the text of an error
+Conflict = tuple[str, str]  # the texts of a warning and of an error
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,14 @@ class Checked:
     Numbers, including numpy's, are converted to the declared Python type.
     """
 
-    group: ClassVar[str] = "Other"  # heading above these options in the help
+    group: ClassVar[str] = "Other"  # the heading above these options in the help
 
     def __post_init__(self) -> None:
         for item in options_in(type(self)):
             value = getattr(self, item.name)
             if value is item.default:
                 continue
-            # Python callers may give the contents of a file instead of its path.
+            # Python callers may pass the contents of a file instead of its path.
             in_memory = item.path == "reads" and not isinstance(value, str)
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, checked_value(value, item))

@@ -7,10 +7,11 @@ import functools
 import re
 from collections.abc import Iterable
 
-MIN_SIMILARITY = 0.66  # suggested names have at least this similarity in spelling (0 to 1)
-MAX_COMPARED = 64  # at most this many characters of a name are compared
+MIN_SIMILARITY = 0.66  # minimum similarity in spelling (0 to 1) of suggested names
+MAX_COMPARED = 64  # maximum number of characters of a name that are compared
 
-# Options of other programs, and what replaces them; the first one that a command has is suggested.
+# Options of other programs, and this program's replacements; the first replacement that a command
+# has is suggested.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -53,7 +54,7 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands of other programs, and what replaces them; the first one that exists is suggested.
+# Commands of other programs, and this program's replacements; the first that exists is suggested.
 _COMMANDS = """
 nn nearest most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -80,7 +81,7 @@ help: --help
 version: --version
 """
 
-# Attributes of other packages and of their vector classes, and what replaces them here.
+# Attributes of other packages and of their vector classes, and this package's replacements.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)

@@ -173,7 +173,7 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
-                # Mapped libraries use address space, but hardly any memory.
+                # Memory-mapped libraries use address space, but hardly any memory.
                 limits.append(max(soft - (size - resident), 0))
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():

@@ -26,8 +26,9 @@ from .metrics import check_scores, log_softmax, relevance
 
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds on slopes or factors, and on constants
 NOISES = (-9.0, 2.0)  # bounds on the log-odds of noise
-START = (0.0, 0.0, -3.0)  # initial values: log of the factor, constant, log-odds of noise
-PRECISION = 1e-6  # fitting ends when the log-likelihood changes by a smaller fraction
+# Initial values of the log factor, the constant, and the log-odds of noise.
+START = (0.0, 0.0, -3.0)
+PRECISION = 1e-6  # fitting ends when the log-likelihood changes by less than this fraction
 # The outer knots are at the margin of the hinge loss, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 # Number of bins per unit of score; scores above FARTHEST count as FARTHEST.

@@ -48,23 +48,26 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-EPOCHS_OF_DUAL = 6  # on text, 6 epochs are as good as 16; few documents require 24
+# On text, 6 epochs give the same accuracy as 16; with few documents, 24 are needed.
+EPOCHS_OF_DUAL = 6
 # The candidates for LinearSVC's C; 0.1 resists wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
 # Rare classes with high weights need a low C: with 3% in the smaller class, they raise balanced
-# accuracy from .79 and .63 to .92 and .90 (two groups). They are tried if weights differ by more
-# than a factor of UNEQUAL.
+# accuracy from .79 and .63 to .92 and .90 (two groups). These candidates are tried if weights
+# differ by more than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
-MOST_SQUARED = 4.0  # the dual solver takes too many epochs for rows with larger squared norms
+MOST_SQUARED = 4.0  # if rows have larger squared norms, the dual solver takes too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
-MIN_COMPARED, MIN_TUNED = 50, 10  # minimum numbers of documents by default and with --tune
-# A setting that resists wrong labels may be this much worse, since such labels hide its benefit.
+# Minimum number of documents for choosing settings, by default and with --tune.
+MIN_COMPARED, MIN_TUNED = 50, 10
+# A setting that resists wrong labels may score this much lower, because held-out documents with
+# wrong labels hide its benefit.
 REGULARIZED = -CLEARLY / 2
-KEPT = 3  # 1/KEPT of the candidates continue with KEPT times as many documents
-# Maximum numbers of weights in concurrent trials, and of kept scores.
+KEPT = 3  # after each stage, 1/KEPT of the candidates continue with KEPT times as many documents
+# Maximum number of weights in concurrent trials, and maximum number of stored scores.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
-Setting = dict[str, Any]  # values of options, by name
+Setting = dict[str, Any]  # a setting: values of options by name
 # Compares scores with labels, and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
@@ -213,7 +216,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate L2 penalties for the dual solver, which are weaker for few texts."""
     count = len(problem.data.labels)
-    # If there are few documents, duplicates among them need many epochs.
+    # With few documents, training needs many epochs if some of them are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)
@@ -462,7 +465,7 @@ class _Trial:
     figures: F64
     scores: F64 | None = None
     known: Bools | None = None  # whether each document's label was in the training data
-    # Calibration uses scores computed without unknown features.
+    # Calibration uses scores in which unknown features are not counted.
     in_use: Callable[[], F64] | None = None
 
 
@@ -620,7 +623,7 @@ class Search:
         figures = measure(scores, out.labels)
         bias = weights.intercepts
 
-        def longer() -> F64:  # only calibration depends on the scale of scores
+        def longer() -> F64:  # the scale of the scores matters only for calibration
             factors = factors_without_unknown(problem.rows(setting), held, learned)
             return bias + factors[:, None] * (scores - bias)
 

@@ -22,9 +22,9 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-CODES = 255  # idf values are quantized to this many steps
+CODES = 255  # number of steps to which idf values are quantized
 MAX_ROWS = 2**31 - 2
-LONGEST_SHARED = 255  # a shared prefix has at most this many bytes
+LONGEST_SHARED = 255  # maximum length of a shared prefix in bytes
 # Raw deflate with the largest table; a search for repetitions only helps with words.
 WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
@@ -82,7 +82,7 @@ def pack_words(words: Words) -> U8:
     """Pack words in byte order, as lengths of shared prefixes and as remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # indices of words that agree with the previous word so far
+    near = np.arange(1, len(words))  # indices of words that have matched the previous word so far
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]

@@ -6,34 +6,35 @@ suite `constants` in results.csv shows the effect of other values on training do
 
 # ---- training defaults for documents of unit length ----
 RATE = 8.0  # learning rate for the softmax; with few classes, half this rate is used
-FEW_CLASSES = 500  # with more classes, most are rare, and dcme becomes as fast as gd
+FEW_CLASSES = 500  # with more classes than this, most are rare, and dcme is as fast as gd
 RATE_OF_HINGE = 0.5
-TABLE_CLASSES = 5000  # with more labels, a weight table takes gigabytes and is slow to train
+TABLE_CLASSES = 5000  # with more labels than this, a weight table takes gigabytes and trains slowly
 # ---- features ----
 LEAD = 80  # the first LEAD words of a document usually state its topic
 MANY_FEATURES = 200_000
-MANY_NUMBERS = 1 << 26  # maximum size of a features-by-classes or documents-by-labels table
-KEPT_BYTES = 1 << 23  # maximum bytes of texts that are kept to compare features
-SHORT_TEXT = 256  # in documents with fewer bytes on average, words rarely repeat
+# Maximum number of entries in a features-by-classes or documents-by-labels table.
+MANY_NUMBERS = 1 << 26
+KEPT_BYTES = 1 << 23  # maximum size in bytes of the texts that are kept to compare features
+SHORT_TEXT = 256  # in documents with fewer bytes than this on average, words rarely repeat
 # ---- candidate settings ----
 LONG = 10  # number of epochs at C = 1, which is doubled for few documents
-FEW = 1000  # with fewer documents, C_OF_FEW beats C = 1
+FEW = 1000  # with fewer documents than this, C = C_OF_FEW gives better results than C = 1
 C_OF_FEW = 10
-LOWER = 0.25  # the learning rate that resists wrong labels is lower by this factor
+LOWER = 0.25  # factor that lowers the learning rate to resist wrong labels
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-# Models with more weights are compressed; above the second number of multiplications per iteration,
-# L-BFGS is not the default.
+# Models with more weights than the first number are compressed. If an iteration takes more
+# multiplications than the second number, L-BFGS is not the default.
 SMALL = (1 << 16, 1 << 22)
 # ---- comparison of candidates ----
 FOLDS = 3
 TRIAL_DOCUMENTS = 20_000  # maximum number of training documents per trial
-CERTAIN = 1500  # this many held-out documents in all folds suffice
-CLEARLY = 1.0  # another candidate must be better by this many standard errors
+CERTAIN = 1500  # number of held-out documents, in all folds together, that suffice
+CLEARLY = 1.0  # number of standard errors by which another candidate must be better
 # Candidate factors for the logarithm of a label's document count.
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 # ---- few labels, small models ----
-SEPARABLE = 0.75  # a larger area under the curve shows that the unlabeled documents differ
-# Weights can be dropped if together they have at most this fraction of the total impact.
+SEPARABLE = 0.75  # an area under the curve above this shows that the unlabeled documents differ
+# Weights can be dropped if their impacts add up to at most this fraction of the total impact.
 IDLE_IMPACT = 0.005
 # ---- word vectors trained on shards ----
 RAISED = 1.5  # learning rate on a cluster, relative to the rate on one machine

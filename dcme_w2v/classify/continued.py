@@ -36,8 +36,8 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # a limit above any number of features
-OF_RUN = ("threads", "seed", "patience")  # options that do not affect what a model means
+ANY = 2**31 - 2  # a limit that no number of features reaches
+OF_RUN = ("threads", "seed", "patience")  # options that do not change the meaning of a model
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
@@ -224,11 +224,12 @@ class Continued:
         table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
         constant = old[-1] * self._weights.bias + self._kept * self._weights.offset
         if bias:
-            table[-1] = constant.min() / bias  # no earlier document has a new label
+            table[-1] = constant.min() / bias  # no earlier document has one of the new labels
             table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        scale = np.where(share > 0, share, 1)  # a feature in no new document keeps its weight
+        # A feature that occurs in no new document keeps its weight.
+        scale = np.where(share > 0, share, 1)
         return Start(weights, scale.astype(np.float32), new)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:

@@ -544,13 +544,14 @@ class Doubts:
             )
 
 
-DOCUMENT_BYTES = 100  # minimum memory that a document takes in addition to its text
-MIN_DOUBTED = 20  # fewer documents than this are not checked for mistakes
+DOCUMENT_BYTES = 100  # minimum memory per document, in addition to its text
+MIN_DOUBTED = 20  # minimum number of documents for the check for probable mistakes
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-# A large batch computes the n-grams of a repeated word once; long documents get smaller batches.
+# In a large batch, the n-grams of a repeated word are computed only once. Batches of long documents
+# are smaller.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
-_LOOK_BYTES = 4096  # this many leading bytes of each text are checked for markup
-# Matches only HTML tags: <U> may be a stock ticker, and <joe@example.org> an address.
+_LOOK_BYTES = 4096  # number of bytes at the start of each text that are checked for markup
+# Matches only HTML tags, because <U> may be a stock ticker, and <joe@example.org> is an address.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"
@@ -632,7 +633,7 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        # Rows from standard input are processed as soon as they arrive.
+        # Process rows from standard input as soon as they arrive.
         is_awaited = STANDARD in map(str, docs)
         most = 1 if is_awaited else DOCUMENTS_AT_ONCE
         batches = blocks(documents, BYTES_AT_ONCE, most, lambda one: len(one.text))

@@ -47,7 +47,7 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-MOST_VISITS = 100  # partial_fit visits a row at most this many times
+MOST_VISITS = 100  # maximum number of times that partial_fit visits a row
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # choosing the solver includes choosing an L2 penalty
+    if given.solver == "lbfgs":  # when the solver is chosen, the L2 penalty is chosen, too
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE = 4096
-# With more hash values, only those that occur get a column, since 2^30 floats take 4 GB.
+# With more hash values than this, only those that occur get a column, because 2^30 floats take 4
+# GB.
 DENSE_HASHING = 1 << 24
-REPEATED = 2  # a character n-gram must occur in at least this many documents
+REPEATED = 2  # minimum number of documents in which a character n-gram must occur
 
 
 @dataclass
@@ -439,7 +440,7 @@ def _counts_of_lists(
     is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would import numpy.ma
     keys = keys[order[is_first]]
     counts = np.bincount(np.cumsum(is_first) - 1, np.where(negative, -1.0, 1.0)[order], len(keys))
-    kept = counts != 0  # hashed features with opposite signs may cancel out
+    kept = counts != 0  # hashed features with opposite signs may cancel each other out
     keys, counts = keys[kept], counts[kept]
     sizes = np.bincount(keys >> 32, minlength=len(lists))
     return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)

@@ -56,14 +56,16 @@ from .trainer import (
 )
 
 EndIteration = Callable[[int, float], bool]
-MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # calibration uses at most this many documents and scores
-# Number of calibration documents if documents have several labels, since most labels are rare.
+# Maximum numbers of documents and of scores for calibration.
+MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
+# Number of calibration documents if documents have several labels; it is high because most labels
+# are rare.
 LEFT_OUT_OF_SETS = 1000
-ABOVE = 1.25  # a final loss above this multiple of the untrained loss means divergence
+ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
 # The limit for objectives that draw samples: on five rows, default learning rates reach 30 times
 # the untrained loss, and diverging runs 200 times.
 ABOVE_WITH_SAMPLES = 50
-FALL = 10.0  # training may be worse than its trials by this many standard errors
+FALL = 10.0  # number of standard errors by which training may be worse than its trials
 
 
 @dataclass
@@ -310,7 +312,8 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above that of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    if math.isinf(untrained):  # an objective that draws samples spreads scores too far
+    # Objectives that draw samples make the differences between scores too large.
+    if math.isinf(untrained):
         untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
     if options.learner != "sgd" or not isinstance(scorer, Weights):
         return
@@ -454,7 +457,7 @@ class Task:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # with few documents, ties are common, and later epochs are better
+            ):  # with few documents, ties between epochs are common, and the later epoch is better
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table
@@ -642,7 +645,7 @@ def _hash_of(data: Labeled) -> str:
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])
 
 
-PIECE = 16384  # this many documents are scored at a time, as in csrc/classify/full_gradient.c
+PIECE = 16384  # number of documents that are scored at a time, as in csrc/classify/full_gradient.c
 
 
 def resource_estimate(
@@ -681,9 +684,9 @@ def resource_estimate(
     else:
         # A second table holds the weights of the best epoch.
         memory = table * (2 if options.patience else 1)
-        if options.solver == "dual":  # each document has a dual variable per class
+        if options.solver == "dual":  # there is a dual variable for each document and class
             memory += 4 * count * width
-        if options.objective == "dcme":  # each cluster takes two columns
+        if options.objective == "dcme":  # each cluster takes two columns of the table
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"

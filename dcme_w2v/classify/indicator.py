@@ -12,7 +12,7 @@ from dcme_w2v.numeric.sparse_rows import is_sparse
 
 from .labeled import instances_of
 
-MAX_LABELS = 2**31 - 2  # indices have 32 bits in the core, and one class stands for "no label"
+MAX_LABELS = 2**31 - 2  # indices in the core have 32 bits, and one class is needed for "no label"
 
 
 class Indicator(NamedTuple):

@@ -24,7 +24,7 @@ from .trainer import ClassifierTrainer
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    _Rows = tuple[I32, csr_matrix]  # features, and their weights for each child
+    _Rows = tuple[I32, csr_matrix]  # a node's features, and their weights for each child
 
 
 from typing import TYPE_CHECKING
@@ -38,18 +38,18 @@ from .trainer import Scorer, documents_at_once
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LEAF = 64  # a leaf has at most this many labels
-ROOT, BRANCH = 1024, 64  # the root and inner nodes have at most this many children
-BEAM = 10  # this many nodes are searched per level
+LEAF = 64  # maximum number of labels in a leaf
+ROOT, BRANCH = 1024, 64  # maximum number of children of the root and of inner nodes
+BEAM = 10  # number of nodes to search per level
 # Weights below this are dropped. On EURLEX57K, a limit of 0.4 keeps twice as many weights,
 # and P@5 is only 0.4 points higher.
 SMALLEST = 0.6
 # Dimensions of label centroids, and maximum number of documents per centroid.
 DIMENSIONS, OF_A_LABEL = 256, 32
 ROUNDS = 20  # maximum number of 2-means iterations
-BLOCK = 1024  # this many labels' centroids are projected at a time
+BLOCK = 1024  # number of labels whose centroids are projected at a time
 
-LEVELS = 127  # number of levels on a logarithmic scale, with steps of about 6%
+LEVELS = 127  # number of levels; they form a logarithmic scale with steps of about 6%
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
@@ -328,14 +328,14 @@ def _train_node(
     return np.append(columns, np.int32(matrix.shape[1]))[is_kept], table
 
 
-CANDIDATES = 100  # a tree returns this many labels for a document
+CANDIDATES = 100  # number of labels that a tree returns for a document
 STORED = (
     "children",
     "rows",
     "features",
     "columns",
     "labels",
-)  # files store these arrays unchanged
+)  # arrays that files store unchanged
 LARGEST = 1e30  # maximum magnitude of a weight
 LOWEST = -20.0  # the log-probability of a label that no tree returns
 

@@ -18,9 +18,10 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MOST_WEIGHT = 1_000_000  # the weight of a class may be at most this
-NEGLIGIBLE = 1e-6  # documents are dropped if together they have a smaller fraction of the weight
-SAME = 1e-6  # weights that differ by a smaller fraction count as equal
+MOST_WEIGHT = 1_000_000  # maximum weight of a class
+# Documents are dropped if their weights add up to less than this fraction of the total.
+NEGLIGIBLE = 1e-6
+SAME = 1e-6  # weights that differ by less than this fraction count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
@@ -143,7 +144,7 @@ def class_weights(
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
             if name not in place:
-                # Scikit-learn ignores weights of absent labels, too.
+                # Weights of absent labels are ignored, as in scikit-learn.
                 if place.keys() <= given.keys():
                     continue
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")

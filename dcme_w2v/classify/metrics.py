@@ -13,10 +13,10 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# Number of bins, and the lowest probability counted if documents have several labels.
+# The number of bins, and the lowest probability that is counted if documents have several labels.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
-PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
+PROPENSITY = 0.55, 1.5  # the constants A and B in Jain, Prabhu and Varma (2016)
 
 
 def log_softmax(scores: F64) -> F64:
@@ -88,7 +88,8 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros((3, RANGES))  # sums of weights, probabilities and hits
+        # For each bin, the sums of weights, probabilities and correct predictions.
+        self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
         """Add predictions: their probabilities, whether they are right, and their weights."""
@@ -223,7 +224,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # Ties count against the model, as is usual.
+            # Ties count against the model, as usual.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
@@ -332,7 +333,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # the mean probability of the last predicted label and the next label
+    return float(ends.mean())  # the mean of the lowest predicted probability and the next lower one
 
 
 class ClusterMeasures:

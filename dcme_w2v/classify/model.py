@@ -50,10 +50,11 @@ if TYPE_CHECKING:
 KIND, VERSION = "classifier", 2
 # The default threshold for several labels was tuned on Reuters; held-out documents can replace it.
 THRESHOLD = 0.15
-ALONE = 1 << 20  # with fewer products, starting more threads takes longer than they save
-MAX_IDF = 1e6  # no plausible idf is higher; 10^19 documents would give 45
-NONE = "none_of_the_labels"  # record entry with the number of training documents without labels
-COLUMNS = "columns"  # record entry with the number of columns in .npz training files
+# With fewer products than this, starting more threads costs more time than they save.
+ALONE = 1 << 20
+MAX_IDF = 1e6  # upper limit of idf values (10^19 documents would give 45)
+NONE = "none_of_the_labels"  # record entry for the number of training documents without labels
+COLUMNS = "columns"  # record entry for the number of columns in .npz training files
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of model files that predict classes
 
 

@@ -16,8 +16,8 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FEW_WORDS = 5000  # up to this many words are processed without importing scipy
-MAX_WORD = 4096  # longer runs without spaces are data, not words
+FEW_WORDS = 5000  # maximum number of words that are processed without importing scipy
+MAX_WORD = 4096  # longer runs of characters without spaces are data, not words
 
 
 class NGrams:
@@ -52,7 +52,7 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        # The last assignment wins; it stems from the first document.
+        # The last assignment remains; it comes from the first document.
         first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]

@@ -30,7 +30,7 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
-MAX_LEVELS = 127  # int8 can store this many levels with signs
+MAX_LEVELS = 127  # number of levels that int8 can store with signs
 TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
@@ -391,20 +391,21 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
     return found
 
 
-# With a higher learning rate, accuracy is better but likelihood is worse.
+# A higher learning rate improves accuracy but lowers the likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default for L-BFGS, and for hinge with several labels
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# In large batches, all documents would correct the same error (classifier-defaults.md).
+# In large batches, all documents would correct the same error
+# (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # the documents of a batch are learned in turn for each strip of classes
+BATCH_OF_DUAL = 64  # for each strip of classes, training visits the documents of a batch in turn
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # Core settings that have no option, for robust dcme and for Algorithm 1 in the paper.
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # exponent of class counts for ns; nce uses 1
+NOISE_POWER = 0.75  # exponent of class counts in the noise distribution of ns; nce uses 1
 TREES = 3  # the number of trees whose probabilities are averaged
 
 
@@ -440,7 +441,8 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # All gradients in a batch use the same weights; few classes therefore need small batches.
+        # All gradients in a batch use the same weights, so batches must be small if there are few
+        # classes.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),

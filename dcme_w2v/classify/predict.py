@@ -24,7 +24,7 @@ from .model import NONE, Predictor, scored
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# the measures on held-out documents that messages show
+# The measures of held-out documents that messages show.
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 

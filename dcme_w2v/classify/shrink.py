@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # the first 16 bits of a positive float64 give a coarse order
+_BINS, _SHIFT = 1 << 15, 48  # the first 16 bits of positive float64 numbers order them coarsely
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # minimum for unseen features
+        # Minimum sum of squares, for features that do not occur.
+        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -192,7 +193,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # the lowest bin's weights, of which only some are kept
+        places, impacts = [], []  # weights in the lowest bin, of which only some are kept
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high

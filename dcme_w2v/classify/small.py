@@ -195,7 +195,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has only one minimum, which the search has passed
+                break  # the loss has only one minimum, and the search has passed it
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -238,7 +238,7 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # A model is full if further weights round to level 0.
+            # A model cannot grow if further weights would be rounded to level 0.
             is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:

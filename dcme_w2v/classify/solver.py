@@ -15,10 +15,11 @@ from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
 DENSE = 0.25  # rows with a larger fraction of nonzero entries count as dense
-# Curvature of a class's loss at a probability of 0.95 or 0.05; 0.25 takes more iterations.
+# Curvature of a class's loss at a probability of 0.95 or 0.05. With 0.25, its maximum, the solver
+# takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss, since scores have single precision
+PRECISION = 1e-6  # relative error of the loss, which is computed from scores in single precision
 
 
 def is_dense(rows: csr_matrix) -> bool:
@@ -95,7 +96,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
         mean += block.sum(axis=0) / count
         squares += np.square(block).sum(axis=0) / count
     variance = squares - mean**2
-    # a constant column has a computed variance that is only a rounding error
+    # The computed variance of a constant column is only a rounding error.
     variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
     curvature = CURVATURE * np.append(variance, bias**2)
     curvature[:-1] += options.l2 or 0.0

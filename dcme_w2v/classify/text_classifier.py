@@ -388,8 +388,9 @@ def _cell(text: Any) -> Any:
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
-LISTS = "label_lists"  # record entry: y had lists of labels, so predictions are lists
-# Record entry: y was an indicator matrix; whether sparse, its dtype, and its columns without ones.
+LISTS = "label_lists"  # record entry: y contained lists of labels, so predictions are lists
+# Record entry for an indicator matrix y: whether it was sparse, its dtype, and its columns without
+# ones.
 INDICATOR = "label_indicator"
 
 

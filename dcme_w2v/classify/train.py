@@ -159,7 +159,7 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        # Wrong options are reported before the search for settings.
+        # Report wrong options before the search for settings starts.
         _resolved(job, options, corpus, remote)
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
@@ -224,11 +224,11 @@ def _trained(
     }  # fmt: skip
     names = [name for name, is_so in chose.items() if is_so]
     if job.tune.tune == 0 and not job.output:
-        return model, corpus.holdout, names  # compression takes a third of the time
+        return model, corpus.holdout, names  # compression takes a third of the total time
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
-    except UsageError as error:  # the trained model would otherwise be lost
+    except UsageError as error:  # otherwise, the trained model would be lost
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
         raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
@@ -244,7 +244,7 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # the file may have a size limit, and omits measures
+    model.record["heldout"] = found  # the file may have a size limit, so measures are not stored
     return model
 
 

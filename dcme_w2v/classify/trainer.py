@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # this many power iterations suffice for the first eigenvector
-CLASSES_PER_CACHE_LINE = 16  # this is DCME_PAD in csrc/kernels/kernels.h
+POWERS = 20  # number of power iterations, which suffices for the first eigenvector
+CLASSES_PER_CACHE_LINE = 16  # same value as DCME_PAD in csrc/kernels/kernels.h
 
 
 def similar_neighbors(
@@ -79,14 +79,14 @@ def _split(points: F64, members: I64) -> I64:
     return np.concatenate([left, right])
 
 
-PAD = 16  # rows of weights are padded to a multiple of this (DCME_PAD)
-CHUNK = 2048  # at most this many documents are scored at a time
-SCORES_AT_ONCE = 1 << 23  # at most this many scores are in memory at a time
-SHORT_TRAINING = 1 << 33  # trainings with at most this many products use one thread
-SHORT = 0.1  # if row norms are below this fraction of the bias, the hinge loss may diverge
-WEIGHTS_AT_ONCE = 1 << 18  # this many weights are copied at a time
+PAD = 16  # rows of weights are padded to a multiple of this number (DCME_PAD)
+CHUNK = 2048  # maximum number of documents that are scored at a time
+SCORES_AT_ONCE = 1 << 23  # maximum number of scores in memory at a time
+SHORT_TRAINING = 1 << 33  # maximum number of products for which training uses one thread
+SHORT = 0.1  # the hinge loss may diverge if row norms are below this fraction of the bias
+WEIGHTS_AT_ONCE = 1 << 18  # number of weights that are copied at a time
 MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
-DIVERGED = 10.0  # a loss above this multiple of the untrained loss means divergence
+DIVERGED = 10.0  # training has diverged if the loss exceeds the untrained loss by this factor
 ROUNDED = 1e-4  # tolerance for rounding errors when weights are rounded up to whole visits
 
 
@@ -236,7 +236,7 @@ class Weights(Scorer):
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # C order keeps sums over classes bit-identical
+        # In C order, sums over classes are bit-identical
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
@@ -439,7 +439,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # several threads would vary the order of sums
+            options = replace(options, threads=1)  # threads would change the order of sums
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -451,7 +451,7 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # some classes may be missing in a call of partial_fit
+        counts = np.maximum(counts, 1)  # a call of partial_fit may lack some classes
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
@@ -484,7 +484,7 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # given learning rates refer to rows of unit length
+        for name in ("lr", "min_lr"):  # learning rates from the user refer to rows of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())

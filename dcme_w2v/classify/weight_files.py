@@ -57,7 +57,8 @@ class Votes(Scorer):
 
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = 0.5  # weights with a smaller nonzero fraction are stored as a sparse matrix
+# Weights are stored as a sparse matrix if a smaller fraction than this is nonzero.
+SPARSE_BELOW = 0.5
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:

@@ -69,12 +69,12 @@ class Command(click.Command):
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns, self._guarded = warns, guarded
-        # Help texts come from raw docstrings.
+        # The help texts are the commands' raw docstrings.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # shells can then complete files and choices
+            if getattr(param, "path", None):  # so that shells can complete files and choices
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -148,7 +148,7 @@ class Command(click.Command):
         ignore_broken_pipe(*written)
         given = given_options()
         items = [one.declared for one in self.params if isinstance(one, Option) and one.declared]
-        for item in items:  # a number that is never valid is reported before missing files
+        for item in items:  # report a number that is never valid before missing files
             if item.name in given and item.type in (int, float):
                 checked_value(values[item.name], item)
         if self._guarded:

@@ -24,9 +24,9 @@ from .command import command
 from .options import arguments, flag, json_option
 from .streams import print_json
 
-# The neighbors of these words are printed if the text contains them.
+# Words whose neighbors are printed if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
-LABEL_MIN = 200  # packages and modules with at least this many paragraphs become labels
+LABEL_MIN = 200  # minimum number of paragraphs for a package or module to become a label
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 

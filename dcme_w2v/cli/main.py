@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
     prepare_streams()
     try:
         code = run(arguments, raise_on_signals)
-    except KeyboardInterrupt as error:  # the signal arrived after the command had ended
+    except KeyboardInterrupt as error:  # the signal arrived after the end of the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
     end_on_signals()
     if code:  # the exit code already reports the failure
@@ -117,7 +117,7 @@ def _printed_warnings() -> Iterator[None]:
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run one command line, and return its exit code."""
     try:
-        try:  # if a shell asks for completions, this exits
+        try:  # this call exits if a shell asks for completions
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
@@ -133,7 +133,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         return end.exit_code
     except KeyboardInterrupt as error:
         return _report(error, "interrupted", 128 + number_of(error), arguments)
-    except BrokenPipeError:  # a reader such as `head` closed the pipe, which is no failure
+    except BrokenPipeError:  # a reader such as `head` closed the pipe, which is not a failure
         drop_output()
         return 0
     except OSError as error:
@@ -155,7 +155,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
     """Rewrite a message of click about an option or argument in this program's form."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # for the argument -sizee, click names the option -s
+        name = error.option_name  # click blames the option -s for the argument -sizee
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]

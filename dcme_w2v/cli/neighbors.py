@@ -90,7 +90,7 @@ def _prompted() -> Iterator[str]:
     """Yield lines typed at a prompt with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
-    prompt = "> " if sys.stdout.isatty() else ""  # a prompt must not be written to files
+    prompt = "> " if sys.stdout.isatty() else ""  # the prompt must not be written to a file
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)

@@ -101,7 +101,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
-            return 1 << 64  # the error need not repeat thousands of digits
+            return 1 << 64  # keep thousands of digits out of the error message
         try:
             return self.kind(value)
         except ValueError:
@@ -249,7 +249,7 @@ def options_of(
         if item.type is not bool:
             metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
             shape = {"type": Value(item.type, item.choices), "metavar": metavar, "bare": item.bare}
-        elif item.optional:  # such a flag is on, off, or left to the program
+        elif item.optional:  # such a flag is on, off, or decided by the program
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
             *flags,

@@ -41,7 +41,7 @@ class _Terminate:
             frame = frame.f_back
         self._raised.set()
         if HANGUP is not None:
-            # `recording_signals` explains why SIGHUP is ignored.
+            # The docstring of `recording_signals` explains why SIGHUP is ignored.
             signal.signal(HANGUP, signal.SIG_IGN)
         raise Terminated(number)
 
@@ -59,7 +59,7 @@ class _Terminate:
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
-            # The signal can end the process, because a hanging import has no work to lose.
+            # The signal may end the process, because no work is lost if an import hangs.
             if is_own and time.monotonic() > end:
                 os._exit(128 + number)
 

@@ -44,7 +44,7 @@ SCRATCH = "dcme-w2v-cluster-"  # prefix of the name of the private temporary fol
 CONFIG = {
     # Solvers pass large arrays of weights as task arguments.
     "distributed.admin.large-graph-warning-threshold": "1TB",
-    # Replicas are kept, so that the only copy of a value is not on a slow worker.
+    # Keep replicas, so that a slow worker never has the only copy of a value.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
     "distributed.scheduler.worker-ttl": f"{TTL_MINUTES} minutes",
@@ -71,7 +71,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        # Workers' heartbeats, and when they arrived.
+        # For each worker, its last heartbeat and the time when it arrived.
         self._seen: dict[str, tuple[float, float]] = {}
 
     @property
@@ -165,7 +165,7 @@ class DaskExecutor(Executor):
             if sign != about["last_seen"]:
                 self._seen[worker] = about["last_seen"], now
             elif now - since > SILENT_SECONDS:
-                self._seen[worker] = sign, math.inf  # a silent worker is reported only once
+                self._seen[worker] = sign, math.inf  # report a silent worker only once
                 self.reporter.message(
                     f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
                     f"stopped or is cut off); its work will be repeated after {TTL_MINUTES} minutes"

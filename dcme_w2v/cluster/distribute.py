@@ -166,7 +166,8 @@ class Distributed:
         """Scale averaged weights to fit held-out documents; return the training record."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            # Averaged weights are too small, because disagreeing shards cancel each other out.
+            # Averaged weights are too small, because weights on which shards disagree cancel each
+            # other out.
             held = scores_of(weights, holdout, 1)
             (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)
@@ -222,7 +223,8 @@ class _Work:
             sent = self._executor.submit(given_value, start) if iterates else None
             pieces, tables = self._all(learn, number, sent), []
             for shard, (rows, _, _) in zip(self._shards, pieces, strict=True):
-                tables.append(start.copy())  # rows that were not trained keep their initial values
+                # Rows that were not trained still have their initial values.
+                tables.append(start.copy())
                 tables[-1][shard.at] = rows
             if method == "vote":
                 models = [Weights(len(start) - 1, task.classes, options.bias) for _ in tables]

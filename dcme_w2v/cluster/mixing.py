@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-GRAINS = 64  # each table consists of this many grains, and each block of whole grains
+GRAINS = 64  # number of grains in a table; a block consists of whole grains
 
 
 def blocks(rows: int, count: int) -> list[slice]:
@@ -182,7 +182,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # a grain fits in the processor's cache
+        for grain in grains(rows, block):  # a grain fits into the processor's cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

@@ -44,8 +44,8 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
-PACKED = 4  # estimated bytes of text per byte of a compressed file
-SHARD_BIT = 32  # a word's number has the shard in the bits from this one, and the ID below
+PACKED = 4  # estimated number of bytes of text per byte of a compressed file
+SHARD_BIT = 32  # a word's number contains the shard from this bit up, and the ID in the lower bits
 
 
 @dataclass(frozen=True)

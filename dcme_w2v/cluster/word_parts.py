@@ -8,7 +8,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
-STEP = 1 << 18  # this many words are hashed at a time
+STEP = 1 << 18  # number of words that are hashed at a time
 Run = tuple[U8, I64, I64, Array]  # words (text and offsets), their counts, and ascending IDs
 
 

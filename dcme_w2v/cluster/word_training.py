@@ -47,7 +47,7 @@ from .words import (
     warning_of,
 )
 
-WORKER_TABLES = 5  # a worker holds this many copies of both tables, in blocks and whole
+WORKER_TABLES = 5  # number of copies of both tables that a worker holds, in blocks and whole
 DASK_BYTES = 80 << 20  # measured memory of a worker process that runs Dask
 
 
@@ -88,7 +88,7 @@ class ClusterTrainer(engine.Trainer):
         self._blocks = self._of_blocks(plan.begin)
         # If a worker is lost, its blocks are computed again from the previous ones.
         self._previous = self._blocks
-        # The first round starts from these tables, in which callers may have changed values.
+        # The first round starts from these tables; callers may have changed their values.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
@@ -193,7 +193,7 @@ class ClusterTrainer(engine.Trainer):
 
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
-        # The tables were given, or restored from a checkpoint.
+        # The caller gave the tables, or they were restored from a checkpoint.
         if self._collected is not None and not self._begun:
             self._blocks = [
                 executor.submit(given_value, np.array(self._collected[:, block]), number=b)
@@ -300,7 +300,7 @@ class Cluster(run.Machine):
             )
             for k, one in enumerate(parts)
         ]  # fmt: skip
-        executor.wait(self._data)  # errors in the input are raised before the first round
+        executor.wait(self._data)  # raise errors in the input before the first round
         found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)

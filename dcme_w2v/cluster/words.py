@@ -29,10 +29,12 @@ from . import mixing
 from .mixing import Directions
 
 SLOPE = 0.25  # kappa: the curvature of the logistic loss at 0, which is its maximum
-SCANNED_AT_ONCE = 1 << 16  # this many IDs at a time are searched for a sentence end
-DONE = ("trained", "subsampled", "without_context")  # the token counts in `Progress`
+SCANNED_AT_ONCE = 1 << 16  # number of IDs that are searched for a sentence end at a time
+# The fields of `Progress` that are token counts.
+DONE = ("trained", "subsampled", "without_context")
 MIXED = ("ns", "nce")  # objectives whose tables can be combined
-BLOCK_BYTES = 32 << 20  # bytes per block; during transfers, memory holds several copies of a block
+# Bytes per block; during a transfer, memory holds several copies of the block.
+BLOCK_BYTES = 32 << 20
 
 
 @dataclass

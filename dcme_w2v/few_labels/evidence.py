@@ -88,7 +88,7 @@ def learn(parts: F64, labels: I64) -> Tied:
 
 SHRUNK = 0.2  # the prior's weight in r, relative to the mean of s
 LAMBDA_2 = 1.0  # lambda_2 in equation (1); the paper does not state its value
-PAPER_KEPT = 0.1  # the paper keeps this fraction of the pairs
+PAPER_KEPT = 0.1  # fraction of the pairs that the paper keeps
 _TINY = 1e-9
 
 

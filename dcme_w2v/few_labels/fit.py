@@ -36,9 +36,9 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # key of the model that was trained on all folds
-CONFIDENT_SHARE = 0.75  # the final model learns this fraction of the fused model's predictions
-TEACHER_WEIGHT = 0.5  # the final model adds the fused model's scores with this weight
+ALL = -1  # dictionary key of the model that was trained on all folds
+CONFIDENT_SHARE = 0.75  # fraction of the fused model's predictions that the final model learns
+TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
 class TrainingRows:
@@ -84,7 +84,7 @@ class TrainingRows:
     def part(self, kept: Bools) -> TrainingRows:
         """Return a copy with only some of the labeled rows."""
         found = copy.copy(self)
-        # This cached value was computed for all labeled rows.
+        # Drop this cached value, which was computed for all labeled rows.
         found.__dict__.pop("classifier", None)
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]

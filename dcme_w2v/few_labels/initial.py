@@ -15,7 +15,8 @@ from dcme_w2v.numeric.arrays import F64, I64
 
 L2 = 1e-5  # L2 penalty for models that are also trained on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
-SELF_TRAINING_STEPS = 3  # train on the most confident third, two thirds, then all documents
+# Fractions: train on the most confident third of the documents, then two thirds, then all.
+SELF_TRAINING_STEPS = 3
 
 
 class ScoredRows:

@@ -19,11 +19,11 @@ from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
-LARGEST = 32768  # feature values must be below this
-CUT = 0.001  # lower probabilities count as 0
-EXACT = 1 << 53  # smaller integers are exact as doubles
-PROBABILITIES = 1 << 20  # at least this many probabilities are added at a time
-MAX_COUNT = 1 << 46  # larger counts times probabilities would reach 2^63
+LARGEST = 32768  # exclusive upper limit of feature values
+CUT = 0.001  # probabilities below this count as 0
+EXACT = 1 << 53  # integers below this are exact in double precision
+PROBABILITIES = 1 << 20  # minimum number of probabilities that are added at a time
+MAX_COUNT = 1 << 46  # products of larger counts and probabilities could reach 2^63
 
 
 @dataclass
@@ -132,7 +132,7 @@ def sum_over(
     for batch in log_probabilities:
         held.append(batch)
         end += len(batch)
-        # Batches are large, because each addition has a fixed cost.
+        # Use large batches, because each addition has a fixed cost.
         if sum(one.size for one in held) >= PROBABILITIES or end == matrix.shape[0]:
             found.add(matrix[found.documents : end], np.concatenate(held))
             held.clear()

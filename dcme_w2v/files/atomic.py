@@ -22,13 +22,16 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
-LIMITED = "raise the limit of ulimit -f"  # remedy in the error for a file that is too large
+# The advice that the error for a file that is too large ends with.
+LIMITED = "raise the limit of ulimit -f"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
-_LONGEST_NAME = 240  # maximum bytes in a target's name, since X.metadata.tsv is longer than X
-_LONGEST = 180  # a temporary file's name begins with at most this many bytes of the target's name
+# Maximum length of a target's name in bytes, less than 255 because X.metadata.tsv is longer than X.
+_LONGEST_NAME = 240
+# Maximum number of bytes of the target's name with which a temporary file's name begins.
+_LONGEST = 180
 
 
 @contextlib.contextmanager
@@ -192,7 +195,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
                 old.seek(-1, os.SEEK_END)
-                if old.read() != b"\n":  # a killed run left the last line incomplete
+                if old.read() != b"\n":  # a killed run may have left an incomplete last line
                     old.write(b"\n")
         return file.open("a", encoding="utf-8", newline="\n")
 
@@ -233,7 +236,7 @@ def target_of(path: PathLike) -> Path:
         place /= name
         try:
             link = place.lstat()
-        except OSError:  # nothing exists at this path, so it is not a link
+        except OSError:  # nothing exists at this path, so the path is not a link
             continue
         if not stat.S_ISLNK(link.st_mode):
             continue
@@ -269,7 +272,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
-            raise  # the pipe was closed by its reader, or an input failed
+            raise  # the reader closed the pipe, or reading an input failed
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"

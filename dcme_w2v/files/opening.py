@@ -24,19 +24,20 @@ from dcme_w2v.platform import READ, PathLike, path_name
 
 from .atomic import STANDARD, standard_input
 
-PACKED_BYTES = 64 << 10  # compressed data is read in pieces of this many bytes
-PIECE_BYTES = 1 << 20  # a call decompresses at most this many bytes
+PACKED_BYTES = 64 << 10  # number of compressed bytes that are read at a time
+PIECE_BYTES = 1 << 20  # maximum number of bytes that a call decompresses
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Guards against decompression bombs: data above ALWAYS_DECODED may expand MOST_EXPANDED times.
+# Limits against decompression bombs: data of more than ALWAYS_DECODED bytes may expand at most
+# MOST_EXPANDED times.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STALL_SECONDS = 60.0  # maximum wait for a server to send data
 # For each URL scheme, the package that reads it.
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# Text may start with "BZh1"; in bzip2 files, one of these two marks follows.
+# Text may also start with "BZh1"; in bzip2 files, one of these two marks follows it.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
@@ -88,7 +89,7 @@ def _zstd() -> Any:
 
 
 # For each method: its decompressor, further arguments of `decompress`, and bytes per call.
-# Zstd gets few bytes per call, because its output cannot be limited.
+# Zstd gets few bytes per call, because the size of its output cannot be limited.
 METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
     "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
     "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
@@ -148,7 +149,7 @@ class CorpusFile(io.RawIOBase):
         end: int | None = None,
     ) -> None:
         self.path = path
-        self._left: int | None = None  # number of bytes that remain in the range
+        self._left: int | None = None  # number of bytes left in the range
         self._begins = begins
         self.bytes_read = 0
         try:
@@ -495,7 +496,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # Compression of URLs, too, is detected from magic bytes and not from the suffix.
+        # The compression of URLs is also detected from magic bytes, not from the suffix.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):

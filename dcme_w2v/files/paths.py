@@ -23,7 +23,7 @@ READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
 Given = tuple[str, str, Any]  # the role, the flag or argument, and the value
 
 _FILE = "file://"
-PARTIAL = ".partial"  # suffix of the results of an interrupted training
+PARTIAL = ".partial"  # suffix of results that an interrupted training run saves
 
 
 def local(path: str) -> str:
@@ -126,7 +126,7 @@ def _check_conflict(target: _File, other: _File) -> None:
     is_read = other.role == READS
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
-            return  # a run may resume from its own checkpoint folder
+            return  # a run may resume from the checkpoint folder that it writes to
         advice = ", which is read; choose another" if is_read else "; give each output its own file"
         raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():

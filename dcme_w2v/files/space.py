@@ -13,7 +13,8 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limits, use
 
 from .atomic import is_stream
 
-SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20  # address space that numpy and scipy need
+# Bytes of address space that numpy and scipy need.
+SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
 
 
 def memory_limit() -> int | None:
@@ -72,7 +73,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
-# A `UsageError` means that a target has become a folder since it was checked.
+# A `UsageError` means that a target became a folder after it was checked.
 _FAILURES = (ResourceError, UsageError)
 
 

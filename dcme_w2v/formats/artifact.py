@@ -59,9 +59,9 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
-_PIECE_BYTES = 8 << 20  # an array is written in pieces of at most this many bytes
+_PIECE_BYTES = 8 << 20  # maximum number of bytes of an array that are written at a time
 MAX_HEADER = 100_000_000  # maximum size of a header in bytes, as in the safetensors library
-# For each kind of file, the class ("module:class") whose method `load` reads it.
+# For each kind of file, the class ("module:class") whose method `load` reads files of this kind.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
@@ -527,7 +527,7 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy passes on any error of Python's parser
+        except Exception as error:  # numpy passes on all errors of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
 

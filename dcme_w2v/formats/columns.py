@@ -41,26 +41,26 @@ from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
-MOST_COMPRESSED = 50  # ordinary row groups decode to fewer than this many times their bytes
+MOST_COMPRESSED = 50  # ordinary row groups decode to less than this many times their stored size
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
-SEEN_ROWS = 1000  # each column must occur in this many leading rows
+SEEN_ROWS = 1000  # number of rows at the start of a file in which each column must occur
 DELIMITERS = ",\t;|"
-DATASET_INFO = "dataset_info.json"  # written by the datasets library beside the data files
-_HEAD = 4096  # the format is detected from this many leading bytes
+DATASET_INFO = "dataset_info.json"  # a file that the datasets library writes next to the data files
+_HEAD = 4096  # number of bytes at the start of a file from which the format is detected
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _LIST = re.compile(r"\s*(?:[\[({]\s*['\"]|\[[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
 _LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
-_EMPTY = "[]", "()", "{}", "set()"  # lists without labels that are stored as text
-# Values of a 0/1 column, which says whether one label applies.
+_EMPTY = "[]", "()", "{}", "set()"  # spellings of empty lists that are stored as text
+# Values of a 0/1 column, which states whether a label applies.
 _YES = "1", "True", "true", "TRUE"
 _INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
 }  # fmt: skip
 NO_LABEL = "a label is text or an integer; group the numbers, or write them as text such as v1.5"
-_SHOWN = 20  # an error message lists at most this many columns
+_SHOWN = 20  # maximum number of columns that an error message lists
 
 
 @dataclass(frozen=True)
@@ -402,7 +402,8 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             found = ast.literal_eval(text.strip())
             found = sorted(found, key=str) if isinstance(found, set) else found
             return [found] if isinstance(found, str) else list(found)
-    except (ValueError, SyntaxError):  # for example, 07 or a line break in quotes
+    # Not a Python list, for example because of 07 or a line break in quotes.
+    except (ValueError, SyntaxError):
         pass
     raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels by |")
 
@@ -500,7 +501,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    size = 0  # characters in the current row, whose quoted fields may span lines
+    size = 0  # number of characters in the current row; quoted fields may span several lines
 
     def counted() -> Iterator[str]:
         nonlocal size
@@ -706,7 +707,7 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # In data that compresses so well, one row may need a large dictionary.
+        # If data compresses this well, even one row may need a large dictionary.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)

@@ -449,7 +449,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise before work starts if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # the warnings appear when the corpus is read
+    with without_warnings():  # the warnings are issued when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

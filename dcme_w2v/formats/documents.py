@@ -260,7 +260,8 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-START, END = "<s>", "</s>"  # features of positions before and after a sentence
+# Features of the positions before the start and after the end of a sentence.
+START, END = "<s>", "</s>"
 AFFIX = 4  # maximum number of characters in prefix and suffix features
 
 

@@ -13,7 +13,7 @@ from dcme_w2v.errors import CorpusError, UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
 from dcme_w2v.platform import PathLike
 
-ROWS_AT_ONCE = 10_000  # this many Parquet rows are converted at once
+ROWS_AT_ONCE = 10_000  # number of Parquet rows that are converted at a time
 Rows: TypeAlias = Iterable[Sequence[Any]]
 TABLES = (".csv", ".parquet")
 JSON_LINES = ".jsonl"

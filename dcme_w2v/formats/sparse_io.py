@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# Guards against decompression bombs: real data does not compress to 1/200 of its size.
+# Limit against decompression bombs: real data does not compress to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -194,7 +194,8 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     """
     found: Labels = []
     for number, line in read_lines(path):
-        if rows is not None and number > rows:  # stop now, so that further lines take no memory
+        # Stop here, so that the remaining lines take no memory.
+        if rows is not None and number > rows:
             raise FormatError(
                 f"{path}: has more than {rows} lines, but there are {rows} rows; give one line "
                 "per row"

@@ -25,7 +25,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
 MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
-_SCANS = 8  # after this many lookups by scanning, an index is built
+_SCANS = 8  # number of lookups by scanning after which an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -125,7 +125,8 @@ class Words(Sealed, Immutable, Sequence[str]):
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
-            self._index = index  # assigned when complete, because other threads may read it
+            # Assign the index only when it is complete, because other threads may read it.
+            self._index = index
         return self._index
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
@@ -156,7 +157,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # this many words are formatted at a time
+_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
 
 
 class Vocabulary(Words):

@@ -23,7 +23,7 @@ from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # the label of all rows if there are no labels
 NEVER = np.float32(-1e30)  # replaces log 0, because sums with -inf could be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, classes with a smaller sum of xi become empty
+MIN_CLASS_SIZE = 0.5  # without labels, a class becomes empty if the sum of its xi is below this
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Otherwise, a few rows would revive an empty class with the weight 1 / 0.
+            # Otherwise, a few rows could revive an empty class, because its weight would be 1 / 0.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
@@ -189,8 +189,8 @@ class Cost:
 
 def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
-    numbers = 2 * HISTORY + 5  # L-BFGS keeps this many float64 vectors of the weights' size
+    numbers = 2 * HISTORY + 5  # number of float64 vectors of the weights' size that L-BFGS keeps
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
     rows = data.count * (latent + PAD) * 4 * 3  # xi, the log alpha of each row's label, and a copy
-    rows += data.matrix.nnz * 8  # the rows are also stored transposed
+    rows += data.matrix.nnz * 8  # a transposed copy of the rows is stored, too
     require_memory(weights + rows, f"--latent={latent}: fitting", "use fewer classes, or --lsa")

@@ -24,10 +24,10 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations in each M-step
-# Number of E-steps per EM iteration without labels: xi needs many to approach 0 and 1.
+# Number of E-steps per EM iteration without labels, in which xi approaches 0 and 1 slowly.
 E_STEPS = 3
-SMOOTHING = 0.1  # this count is added to each label in each latent class
-EMPTY = 0.5  # a class with a smaller sum of xi is reported as empty
+SMOOTHING = 0.1  # count that is added to each label in each latent class
+EMPTY = 0.5  # a class is reported as empty if the sum of its xi is below this
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # the default is the ridge regression's lambda divided by K
+    if l2 is None:  # the default penalty is the lambda of the ridge regression, divided by K
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

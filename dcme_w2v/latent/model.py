@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # lower probabilities are raised to this minimum
-_SUM = 1e-3  # the sum of each row of alpha may differ from 1 by this much
+MIN_ALPHA = 1e-300  # probabilities below this are raised to it
+_SUM = 1e-3  # maximum difference between 1 and the sum of a row of alpha
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +188,7 @@ class LatentClassifier(Predictor):
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return `log sum_k p_k alpha_km`, given `log p`; the shape is (documents, classes)."""
-    # This is at least -log(latent), so exp does not underflow.
+    # This value is at least -log(latent), so exp does not underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)
     with one_blas_thread():

@@ -17,7 +17,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
 
-# Random seeds depend on these numbers, so do not reuse those of removed methods.
+# Random seeds depend on these numbers, so do not reuse the numbers of removed methods.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 
@@ -78,9 +78,11 @@ class LatentOptions(Checked):
 
 L2 = 3e-6
 # Without labels, k-means has STARTS_UNSUPERVISED starts.
-# With fewer than FEW_LATENT classes, the quadratic is best, and has OF_QUADRATIC times as many.
+# With fewer than FEW_LATENT classes, the quadratic is best; it has OF_QUADRATIC times as many
+# starts.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000  # with few documents, the cost has more local optima
+# Factor for the number of starts with few documents, whose cost has more local optima.
+STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000
 EPOCHS = 100
 DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadratic`
 

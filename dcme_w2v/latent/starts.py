@@ -21,9 +21,10 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-DESCENTS, FIRST = 3, 10  # number of random descents; the best one after FIRST iterations continues
+DESCENTS, FIRST = 3, 10  # number of random descents; only the best after FIRST iterations continues
 ITERATIONS, TOLERANCE = 500, 1e-8
-SUFFICIENT = 1e-4  # a step must achieve this fraction of the decrease that the gradient predicts
+# Minimum decrease per step, as a fraction of the decrease that the gradient predicts.
+SUFFICIENT = 1e-4
 _MIN_STEP = 1e-12
 
 
@@ -179,7 +180,7 @@ def descend(
     return point, value
 
 
-KEPT = 0.9  # weight of the method's result in xi; the rest is the uniform distribution
+KEPT = 0.9  # weight of the method's result in xi; the remaining weight is spread uniformly
 
 
 class Starts:

@@ -6,8 +6,8 @@ import numpy as np
 
 from .arrays import F64
 
-SUFFICIENT = 1e-4  # a step must reach this fraction of the expected decrease (Armijo 1966)
-SHORTEST = 1e-12  # a step is abandoned once its factor falls below this value
+SUFFICIENT = 1e-4  # minimum decrease per step, as a fraction of the expected decrease (Armijo 1966)
+SHORTEST = 1e-12  # the search along a direction ends when the step factor falls below this value
 ITERATIONS = 200
 
 

@@ -180,7 +180,7 @@ def parameters(
         for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
             setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 has already done this
+            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 and later have already done this
             text = text.replace("{options}\n", described(fields, names))
             text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
@@ -294,7 +294,7 @@ def check_all_labeled(y: Any) -> None:
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
-    if max(known, default=0) > 1:  # if labels are only -1, 0 and 1, all are classes
+    if max(known, default=0) > 1:  # if all labels are -1, 0 or 1, then -1 is a class, too
         warn(f"the label -1 of {count:,} rows counts as a class; if -1 means no label, {remedy}")
 
 
@@ -337,7 +337,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN values had converted integers to floats
+        filled = filled.astype(np.int64)  # NaN values had turned integers into floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 

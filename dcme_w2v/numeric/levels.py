@@ -18,7 +18,7 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # more numbers than this are grouped into bins before clustering
+BINS = 1 << 13  # if there are more numbers than this, they are grouped into bins before clustering
 # The paper specifies neither the growth of the penalty nor the stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
@@ -160,7 +160,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    # The starts for longer prefixes, if known, are upper bounds for shorter ones.
+    # The cluster starts of longer prefixes, if known, are upper bounds for those of shorter ones.
     solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:
@@ -170,7 +170,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
         first = np.cumsum(lengths) - lengths
         i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
         weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
-        # 0 / 0 occurs for an empty cluster, which costs nothing.
+        # For an empty cluster, 0 / 0 occurs, and the loss is 0.
         with np.errstate(invalid="ignore"):
             cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
         now[j] = np.minimum.reduceat(cost, first)

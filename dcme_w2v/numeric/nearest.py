@@ -16,7 +16,7 @@ from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # size of a tile of the score matrix (2 MB)
-PAIRS = 1 << 21  # at most this many numbers are rescored at a time (16 MB)
+PAIRS = 1 << 21  # maximum number of values that are rescored at a time (16 MB)
 _LOWEST = np.finfo(np.float32).min
 Found = tuple[I64, F32]  # row indices and scores, best first
 Bounds = Callable[[slice, slice], F32]
@@ -86,7 +86,8 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # If a query has fewer than k results, the lowest score of k rows is a bound for others.
+            # If a query has fewer than k results, the lowest score of any k rows is a lower bound
+            # for them.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

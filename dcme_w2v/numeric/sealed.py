@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects have their attributes sealed
+_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects are sealed, too
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# Rows are rotated if (number of rows)^2 is at most this multiple of the number of entries.
+# Rows are rotated if the square of their number is at most this multiple of the number of entries.
 MOST_SQUARES = 4
-COMMON = 0.05  # a column with entries in a larger fraction of rows counts as dense
-RIDGE = 1e-4  # added to the diagonal so that a Cholesky factor exists even for equal rows
+COMMON = 0.05  # a column counts as dense if it has entries in more than this fraction of the rows
+# Constant added to the diagonal, so that a Cholesky factor exists even if rows are equal.
+RIDGE = 1e-4
 
 
 class CompressedRows:
@@ -124,7 +125,7 @@ def rotated(matrix: csr_matrix) -> csr_matrix:
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
-    except np.linalg.LinAlgError:  # rounding errors left no Cholesky factor
+    except np.linalg.LinAlgError:  # because of rounding errors, there is no Cholesky factor
         return matrix
 
 
@@ -144,7 +145,7 @@ def fit_columns(matrix: Any, columns: int) -> Any:
     return with_values(matrix, matrix.data, columns)
 
 
-MAX_COLUMNS = 2**31 - 2  # column indices are int32 in the core, which adds a constant column
+MAX_COLUMNS = 2**31 - 2  # the core adds a constant column, and its column indices are int32
 
 
 def check_rows(X: Any) -> csr_matrix:
@@ -187,7 +188,7 @@ def checked_rows(X: Any) -> csr_matrix:
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
-    # Create a new matrix, because the old one's flag for sorted indices may be wrong.
+    # Create a new matrix, because the old matrix may wrongly state that its indices are sorted.
     found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
     if not found.has_canonical_format:
         found = found.copy()

@@ -44,12 +44,12 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # document rows are reduced to this many dimensions
+_COLUMNS = 100  # number of dimensions to which document rows are reduced
 _TITLE = 80  # maximum number of characters in a title
-COLORS = 12  # the last color is shared by all remaining groups
-# Number of groups, and of words per label, from coarse to fine.
+COLORS = 12  # number of colors; all remaining groups share the last one
+# For each zoom level, from coarse to fine, the numbers of groups and of words per label.
 _LEVELS = ((10, 3), (48, 2), (200, 1))
-_GROUP_ROWS = 30  # mean number of rows in the finest groups
+_GROUP_ROWS = 30  # mean number of rows per group at the finest level
 _ROUNDS = 20
 CHANGES = 100  # maximum number of changed words on the page
 _NEAR = 3
@@ -179,7 +179,7 @@ class Label(NamedTuple):
     color: int
 
 
-Groups = tuple[U8, list[Label]]  # the color of each row, and the labels
+Groups = tuple[U8, list[Label]]  # the color of each row, and the labels on the map
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
@@ -302,7 +302,7 @@ def page_of(
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     described[0]["changes"] = changed
     blocks.insert(0, _block("about", json.dumps(described).encode()))
-    policy = (  # The page may use no network, and no other script or style.
+    policy = (  # The page may not use the network, or any other script or style.
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "base-uri 'none'; form-action 'none'"
     )

@@ -49,9 +49,9 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # the epochs or processed units, and the values
+Curve = tuple[list[float], list[float]]  # the epochs or numbers of processed units, and the values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
-_MANY_POINTS = 40  # curves with more points have no markers
+_MANY_POINTS = 40  # maximum number of points of a curve with markers
 _MEASURES_BYTES = 1 << 26  # maximum size of a file with measures, in bytes
 
 
@@ -156,7 +156,7 @@ def _reliability(path: str) -> list[dict[str, Any]] | None:
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
-    # ValueError includes UnicodeDecodeError.
+    # UnicodeDecodeError is a ValueError.
     with contextlib.suppress(ValueError, TypeError, KeyError):
         rows = json.loads(file.read_text(encoding="utf-8"))["calibration"]
         if rows and all(_is_number(row[x]) for row in rows for x in ("predicted", "observed")):
@@ -177,7 +177,7 @@ def draw_words(
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
     axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.margins(0.06)
-    axes.figure.draw_without_rendering()  # drawing once determines the scale
+    axes.figure.draw_without_rendering()  # draw once to determine the scale
     box_of = axes.figure.bbox_inches.from_bounds
     boxes = [box_of(x - 2, y - 2, 4, 4) for x, y in axes.transData.transform(points)]
     for word, point in zip(chosen, points.tolist(), strict=True):

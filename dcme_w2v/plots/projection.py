@@ -15,9 +15,9 @@ from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # t-SNE gets this many principal components
+DIMENSIONS = 50  # number of principal components that t-SNE gets
 PERPLEXITY = 30.0
-_A_THREAD = 1000  # with fewer rows per thread, a thread costs more than it saves
+_A_THREAD = 1000  # with fewer rows than this, a thread costs more time than it saves
 _EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with and without exaggeration
 ITERATIONS = _EARLY + _LATE
 

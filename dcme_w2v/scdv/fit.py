@@ -32,7 +32,7 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Smaller posteriors would change a unit vector by less than the precision of float32.
+# Posteriors below this would change a unit vector by less than the precision of float32.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 
@@ -47,7 +47,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # IDs of the model's words; words with vectors come first
+    kept: I64  # IDs of the model's words; those with vectors come first
     with_vectors: int
 
 

@@ -22,8 +22,9 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-_MIN_VARIANCE = 1e-6  # added to variances; multiplied by the mean variance if above 1
-_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work gains little
+# Constant added to variances; multiplied by the mean variance if that exceeds 1.
+_MIN_VARIANCE = 1e-6
+_START_WORK = 3_000_000  # maximum number of points times k-means iterations; more work gains little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -100,7 +101,7 @@ class _Form:
         return logits
 
 
-Sums = tuple[F64, F64, float]  # posterior sums, weighted point sums, log-likelihood
+Sums = tuple[F64, F64, float]  # sums of posteriors, sums of weighted points, and the log-likelihood
 # Returns the posteriors of a slice of the points, and their log-likelihood.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 

@@ -62,7 +62,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # a safe limit, because vectors have unit length and weights are logarithms
+_MAX_NUMBER = 1e6  # a safe upper limit, because vectors have unit length and weights are logarithms
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,7 +184,8 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                if options.power not in (None, 1):  # Perronnin et al. 2010: Fisher vectors
+                # Fisher vectors (Perronnin et al. 2010) use this power, too.
+                if options.power not in (None, 1):
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
                     )

@@ -20,10 +20,11 @@ from dcme_w2v.numeric.sparse_rows import ones
 
 from .index import Index
 
-THRESHOLD = 0.55  # this similarity was chosen on planted edits (docs/decisions/search.md)
-RAREST = 16  # this many of each document's rarest words are compared
-SHARED = 0.25  # pairs are compared if they have this fraction of their rarest words in common
-_ROWS, _PAIRS = 1024, 8192  # numbers of rows and pairs that are processed at a time
+# Minimum similarity, chosen on artificially edited texts (docs/decisions/search.md).
+THRESHOLD = 0.55
+RAREST = 16  # number of each document's rarest words that are compared
+SHARED = 0.25  # minimum fraction of rarest words in common for a pair to be compared
+_ROWS, _PAIRS = 1024, 8192  # number of rows and number of pairs that are processed at a time
 
 
 class Duplicate(NamedTuple):

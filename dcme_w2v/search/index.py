@@ -26,11 +26,12 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # lengths of n-grams in characters, with < before and > after a word
-GRAMS = 1 << 20  # n-grams are hashed into this many buckets
-CANDIDATES = 1000  # n-grams and vectors rerank this many of the documents with the best word scores
+GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
+# Number of documents, those with the best word scores, that n-grams and vectors rerank.
+CANDIDATES = 1000
 SIMILAR = 0.3  # minimum cosine between an unknown query word and a word that replaces it
 ALIKE = 20  # maximum number of words that replace an unknown query word
-TINY = 1e-9  # a divisor of 0 is replaced by this
+TINY = 1e-9  # value that replaces a divisor of 0
 
 
 class Query(NamedTuple):

@@ -185,7 +185,7 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        # This header is replaced once the rows are counted.
+        # This header will be replaced when the number of rows is known.
         file.write(npy_header(np.dtype("<f4"), (0, columns)))
 
         def write(rows: F32) -> None:

@@ -21,12 +21,13 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 from dcme_w2v.words.vectors import counts_by_order
 
-SIF_A = 1e-3  # in the SIF paper, the weight of a word with probability p is a / (a + p)
+# The constant a in the SIF paper, where a word with probability p has the weight a / (a + p).
+SIF_A = 1e-3
 USIF_COMPONENTS = 5
 BEGINNING = 2  # weight of a word's projection on the longest word that begins it
-PIECE = 0.3  # norm of a single character's row, relative to an unseen word's row
+PIECE = 0.3  # norm of the row of a single character, relative to that of an unseen word
 SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
-_BLOCK = 1 << 14  # this many rows are processed at a time in double precision
+_BLOCK = 1 << 14  # number of rows that are processed at a time in double precision
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        # Dropped words and the ID of skipped tokens also get ranks.
+        # Dropped words, and the ID that stands for skipped tokens, also get ranks.
         others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
@@ -283,7 +283,7 @@ def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
     )
 
 
-COUNTING = (VocabularyOptions, ClusterOptions)  # the options that `vocab` takes
+COUNTING = (VocabularyOptions, ClusterOptions)  # the option classes that `vocab` accepts
 
 
 def vocab(

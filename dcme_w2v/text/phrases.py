@@ -221,7 +221,7 @@ def count_pairs(
     return left[order], right[order], runs[order], counts[order], len(parts)
 
 
-PIECE = 1 << 18  # the text is read in pieces of this many tokens
+PIECE = 1 << 18  # number of tokens that are read at a time
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 
@@ -351,8 +351,9 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None once `join` has changed the counts
-        self._passes: list[tuple[Any, ...]] = []  # for each pass: pairs, joined words, and roles
+        self._counts: I64 | None = counts  # None after `join` has changed the counts
+        # For each pass: its pairs, the joined words, and the words' roles.
+        self._passes: list[tuple[Any, ...]] = []
         self._table = starting_table(words)
         self.reads = 0  # number of times that the last pass read the text
 

@@ -41,7 +41,7 @@ from .tokenizer import Tokenizer
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end within a paragraph
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # matches a line end within a paragraph
 
 
 class Encoded(NamedTuple):
@@ -78,8 +78,8 @@ class Reading:
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
         self._of_table = functools.partial(DistinctWords, errors)
         self.words = self._of_table(starting_table(given), only_known=not adds)
-        self._buffers: list[U32] = []  # memory for the IDs of a block, to be reused
-        self._tables: list[core.Table] = []  # empty word tables, to be reused
+        self._buffers: list[U32] = []  # memory for the IDs of blocks, for reuse
+        self._tables: list[core.Table] = []  # empty word tables, for reuse
         self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
         self.held_out: I64 | None = None  # counts of tokens in held-out lines, by word ID
         self.held_out_tokens = 0
@@ -127,7 +127,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # the next step can then use the memory of the blocks
+        core.release_freed()  # so that the next step can use the memory of the blocks
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -147,7 +147,8 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        # `newlines` and `bad` refer to the changed text, so compute them for the original.
+        # `newlines` and `bad` refer to the changed text, so compute them again for the original
+        # text.
         if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -253,10 +254,10 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Rare words are dropped when memory use exceeds FULL_SHARE of the limit,
-# and the table of counted words alone exceeds HELD_SHARE of it.
+# Rare words are dropped when memory use exceeds FULL_SHARE of the limit and the table of counted
+# words alone exceeds HELD_SHARE of the limit.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
-SELECTION_BYTES = 28  # bytes per distinct word: for its count, lost count, ID and position
+SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
 
 class DistinctWords:
@@ -292,7 +293,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        # Upper bounds on dropped counts, by ID; the bound for later words is `below`.
+        # For each ID, an upper bound on the dropped count; for later words, the bound is `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
@@ -421,20 +422,21 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 
 
 SAMPLE_BYTES = 1 << 16
-MIN_LINES = 5  # fewer lines are not enough to detect a structure
-MIN_TOKENS = 200  # fewer tokens are not enough to detect raw text
-MIN_STRUCTURED = 0.9  # fraction of lines that must have a structure
-MIN_NUMBERS = 5  # minimum count of numbers after the word on a line of vectors
-MIN_MARKED = 0.2  # fraction of lines that must contain markup tags
+MIN_LINES = 5  # minimum number of lines for detecting a structure
+MIN_TOKENS = 200  # minimum number of tokens for detecting raw text
+MIN_STRUCTURED = 0.9  # minimum fraction of lines that have a structure
+MIN_NUMBERS = 5  # minimum number of numbers after the word on a line of vectors
+MIN_MARKED = 0.2  # minimum fraction of lines that contain markup tags
 MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
 MIN_CAPITALS = 0.005  # minimum fraction of tokens that also occur in lowercase in raw text
-MIN_CLAUSES = 20  # fewer tokens are not enough to detect a script without spaces
+MIN_CLAUSES = 20  # minimum number of tokens for detecting a script without spaces
 MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have two to five letters
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Starts and ends of the character ranges: Thai and Lao, Myanmar, Khmer, kana, ideographs.
+# Starts and ends of character ranges of scripts without spaces: Thai and Lao, Myanmar, Khmer, kana,
+# ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -451,7 +453,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
     """
     text = sample.decode("utf-8", "replace")
     lines = [line for line in text.split("\n")[:1000] if line.strip()]
-    rows = lines[1:-1]  # the first line may be a header, the last one incomplete
+    rows = lines[1:-1]  # the first line may be a header, and the last line may be incomplete
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(

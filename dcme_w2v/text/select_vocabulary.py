@@ -102,7 +102,7 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        # A given vocabulary has its own count of `unk`.
+        # A vocabulary from the user has its own count of `unk`.
         if not (isinstance(given, Vocabulary) and is_kept[unk]):
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)

@@ -20,7 +20,7 @@ BATCH_DOCUMENTS = 256
 BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-NEW_WORDS = 1 << 20  # the table is reset when it has more new words than this
+NEW_WORDS = 1 << 20  # maximum number of new words in the table, which is reset when it has more
 
 
 class AnyTokenizer(Protocol):

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # a flag that is added to the kind of a character
+UNSTABLE = 8  # flag that is added to the kind of a character
 PAGE = 256
-ASSIGNED_END = 0x40000  # only variation selectors, tags and private-use characters are above
-# Most alphabets and common punctuation are below ALPHABETS_END; their tables take milliseconds.
-# In UTF-8, later characters begin with LATER_BYTE or a larger byte.
+# Above this, there are only variation selectors, tags and private-use characters.
+ASSIGNED_END = 0x40000
+# Most alphabets and common punctuation are below ALPHABETS_END; making their tables takes
+# milliseconds. In UTF-8, characters from ALPHABETS_END on begin with LATER_BYTE or a larger byte.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 # Characters that occur within words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)

@@ -48,7 +48,7 @@ _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
 T = TypeVar("T", bound=Checked)
-GENERATIONS = 2  # a folder keeps this many checkpoints
+GENERATIONS = 2  # number of checkpoints that a folder keeps
 
 
 @dataclass

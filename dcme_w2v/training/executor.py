@@ -12,7 +12,8 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-Future = Any  # a task's value, perhaps not computed yet; freed with its last reference
+# The value of a task, which may not be computed yet; it is freed with its last reference.
+Future = Any
 
 
 class Executor:

@@ -17,11 +17,11 @@ from dcme_w2v.files.opening import head_of, read_text
 from dcme_w2v.formats.records import plain
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # the measures that a line or a bar shows
+FIGURES = ("loss", "lr")  # the measures that a progress line or bar shows
 # Formats for tqdm, in which the bar fills the rest of the line (12 characters of 80).
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
-# Minimum time between lines, and between a log's progress events.
+# Minimum times between progress lines, and between progress events in a log.
 LINE_SECONDS, EVENT_SECONDS = 10, 1
 
 
@@ -143,7 +143,7 @@ class Reporter:
     def close(self, error: str | None = None) -> None:
         """End the report and close the log; `error` is the message of a failed run."""
         self._close_bar()
-        # A run that failed before its first event keeps an old log.
+        # If a run fails before its first event, an old log is kept.
         if error is None or self._log is not None:
             self._write("end", {} if error is None else {"error": error})
         if self._log not in (None, sys.stdout):

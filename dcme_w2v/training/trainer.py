@@ -17,8 +17,9 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 8 << 20  # a poll checks at most this many table bytes, which fit in the L3 cache
-POLLS_A_PASS = 4  # small tables are checked in this many polls, within a second
+# Maximum number of table bytes that a poll checks, which fit into the L3 cache.
+CHECKED_AT_ONCE = 8 << 20
+POLLS_A_PASS = 4  # number of polls, within a second, in which a small table is checked
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Trainer:
 
         def train() -> None:
             try:
-                # The core may return at once, if a stop arrived after the previous epoch ended.
+                # The core may return at once if it was stopped after the previous epoch ended.
                 while not self._core.epoch(number) and not stopping.is_set():
                     pass
             except DivergedError as error:
@@ -213,7 +214,7 @@ class Trainer:
         )
 
 
-HASHED_AT_ONCE = 8 << 20  # this many array items are hashed at a time
+HASHED_AT_ONCE = 8 << 20  # number of array items that are hashed at a time
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ def hash_of(arrays: Iterable[Array]) -> str:
 
 
 CACHE_LINE = 64
-SPARE = CACHE_LINE // 4  # further float32 items, so that a table can start at a cache line
+SPARE = CACHE_LINE // 4  # number of extra float32 items, so that a table can start at a cache line
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:

@@ -24,9 +24,9 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # the files are aligned by this many of the most frequent words
-_SIMILAR = 201  # a score is relative to the median of this many words with similar counts
-_SMALLEST = 1e-6  # smaller differences are rounding errors of unit vectors
+_ANCHORS = 5000  # number of the most frequent words by which the files are aligned
+_SIMILAR = 201  # number of words with similar counts whose median a score is compared with
+_SMALLEST = 1e-6  # differences below this are rounding errors of unit vectors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 

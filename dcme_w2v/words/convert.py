@@ -93,7 +93,7 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # infinite vectors are reported when written
+    with np.errstate(over="ignore"):  # infinite vectors are reported when they are written
         return np.asarray(matrix - mean.astype(np.float32))
 
 
@@ -174,5 +174,5 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    with np.errstate(over="ignore"):  # infinite vectors are reported when written
+    with np.errstate(over="ignore"):  # infinite vectors are reported when they are written
         return found * scale, kept

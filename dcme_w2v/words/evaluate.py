@@ -36,7 +36,7 @@ from .vectors import Vectors, load_if_path
 # Avoids division by zero in equation (4) of Levy and Goldberg 2014 (linguistic regularities).
 EPSILON = 0.001
 
-# The answer is the best of this many candidates whose word is not in the question.
+# Number of candidates; the answer is the best candidate whose word is not in the question.
 CANDIDATES = 5
 
 

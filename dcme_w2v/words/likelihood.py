@@ -15,7 +15,7 @@ from dcme_w2v.text.cache import LAST, NUMBER
 
 # Number of contexts and words per block of scores, which fits in the L2 cache.
 BATCH, WORDS = 256, 2048
-PIECE = 1 << 16  # minimum number of tokens per block of contexts
+PIECE = 1 << 16  # minimum number of tokens in a block of contexts
 
 Neighbors = tuple[F32, F32]  # two arrays of shape (words, dim)
 

@@ -20,7 +20,7 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # a spelling is compared with this many of the most frequent words
+_SPELLINGS = 20000  # number of the most frequent words with which a spelling is compared
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
@@ -164,7 +164,7 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
     square = np.einsum("i,i->", row, row)
-    usual = 0 < square < math.inf  # one scalar test is much faster than testing all numbers
+    usual = 0 < square < math.inf  # testing one scalar is much faster than testing all numbers
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 

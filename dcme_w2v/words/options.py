@@ -419,11 +419,11 @@ Options = TypeVar("Options", bound=TrainOptions)
 
 # General defaults, and those that differ by objective or for CBOW.
 # docs/decisions/word-defaults.md has the measurements.
-# For ns with CBOW, the exact gradient is at least two points worse in analogies at all rates.
+# For ns with CBOW, the exact gradient is at least two points worse on analogies at all rates.
 # For nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
 # Algorithm 1 (dcme) diverges at rates above a few thousandths, and at most rates without a prior.
 # By default, CBOW with ns adds both tables, and draws ten samples from a flatter distribution.
-# Stronger subsampling of frequent words saves the time that these samples take.
+# Stronger subsampling of frequent words makes up for the time that these samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
     "sample": 1e-3,
@@ -445,9 +445,9 @@ OF_CBOW: dict[str, dict[str, Any]] = {
 # mean share per word, because otherwise a small vocabulary would lose nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# For CBOW with ns, the median token's learning rate is RATE_OF_EPOCH / sqrt(number of epochs).
-# With equal rates, all words have EQUAL_RATE (docs/decisions/learning-rates.md).
-# Below MANY_WORDS words, rates fall with the square root of the number of words.
+# For CBOW with ns, the learning rate of the median token is RATE_OF_EPOCH / sqrt(number of epochs).
+# With equal rates, all words have the rate EQUAL_RATE (docs/decisions/learning-rates.md).
+# With fewer than MANY_WORDS words, rates are lower, by the square root of the number of words.
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
@@ -502,7 +502,7 @@ def _rate_of_load(options: TrainOptions, default: int) -> float:
     """Return the highest stable learning rate for this window and number of samples."""
     negative = default if options.negative is None else options.negative
     is_fixed = options.window_mode == "fixed"
-    # The mean number of context words.
+    # This is the mean number of context words.
     context = 2 * options.window if is_fixed else options.window + 1
     return round(LOAD / (context * (1 + negative) ** 0.5), 4)
 

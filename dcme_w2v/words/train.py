@@ -90,15 +90,16 @@ from dcme_w2v.errors import UnknownOptionError
 from dcme_w2v.formats.corpus import CorpusLike, paths_or_sentences
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 
-# Options that checkpoints and manifests record, and that a resumed run may not change.
+# Options that are recorded in checkpoints and manifests, and that a resumed run may not change.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
-PROCESS_BYTES = 24 << 20  # memory of Python, NumPy and this package
-WORD_BYTES = 28  # memory per word for its count, offset, keep probability and noise
-SAVED_BYTES = 22  # maximum length of a word's count in a text file
-TREE_BYTES_A_WORD = 120  # memory per word for building and storing a tree path of about 20 steps
-# With fewer tokens, correlations with WordSim-353 are below .4 (docs/decisions/word-defaults.md).
+PROCESS_BYTES = 24 << 20  # bytes of memory that Python, NumPy and this package use
+WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise
+SAVED_BYTES = 22  # maximum number of bytes of a word's count in a text file
+TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a tree path of about 20 steps
+# With fewer tokens than this, correlations with WordSim-353 are below .4
+# (docs/decisions/word-defaults.md).
 FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 
@@ -321,7 +322,7 @@ class Machine:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        # Sums of input and output vectors need another table.
+        # Sums of input and output vectors need an additional table.
         rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
@@ -511,7 +512,7 @@ class WordsRun(TrainingRun):
 
     def done(self, progress: Progress) -> int:
         """Return how many corpus tokens have been processed."""
-        # The cache has no out-of-vocabulary tokens, so they are added in proportion.
+        # The cache does not contain out-of-vocabulary tokens, so they are added in proportion.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:

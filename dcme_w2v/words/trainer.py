@@ -94,10 +94,12 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        drop_pages(ids)  # the core has read all IDs, and the tables use no memory yet
+        # At this point, the core has read all IDs, and the tables use no memory yet.
+        drop_pages(ids)
         if start is None:
             core.initialize(input_table, options.dim, options.seed)
-        tables = {"vectors": self.input}  # in the order in which the core numbers their rows
+        # The tables, in the order in which the core numbers their rows.
+        tables = {"vectors": self.input}
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
         tables["context"] = self.output

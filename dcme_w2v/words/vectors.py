@@ -43,9 +43,9 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Number of words to examine, and the minimum number and fraction of tokenized words.
+# Number of words to examine, and the minimum number and fraction of words that must look tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
-_MARK = re.compile("<.*>")  # tokens such as </s> and <unk>
+_MARK = re.compile("<.*>")  # matches special tokens such as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
 
 
@@ -483,7 +483,7 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # assigned when complete, because other threads may read it
+            if limit is None:  # assign only when complete, because other threads may read it
                 self._inverse_lengths = known
         return known[:limit]
 
@@ -507,7 +507,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # cached, because checking all numbers takes time
+    loaded._is_finite = True  # cache the result, because checking all numbers takes time
     return loaded
 
 

@@ -47,7 +47,7 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # the count and the type of an entry, after its word and a NUL
+ENTRY = struct.Struct("<qb")  # the count and the type of an entry, which follow its word and a NUL
 MATRIX = struct.Struct("<bqq")
 
 
@@ -213,7 +213,7 @@ def _as_utf8(words: Words, path: str) -> Words:
     return escaped
 
 
-_UPDATE_INTERVAL = 100  # fastText's default; it does not affect a trained model
+_UPDATE_INTERVAL = 100  # fastText's default, which does not affect a trained model
 
 
 def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:

@@ -46,7 +46,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MODULES = "modules.json"
 FILES = (CONFIG, ROWS, MODULES, "README.md", TOKENIZER)
-OWN = "dcme_w2v"  # key in config.json that marks folders which this program wrote
+OWN = "dcme_w2v"  # key in config.json that marks a folder written by this program
 _NAMES = ("embeddings", "embedding.weight")
 AGAIN = "write the folder again"
 _NESTED = "0_StaticEmbedding"

@@ -17,7 +17,7 @@ from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
 
-_GATHERED_AT_ONCE = 1 << 23  # at most this many bytes of n-gram vectors are copied at once
+_GATHERED_AT_ONCE = 1 << 23  # maximum number of bytes of n-gram vectors that are copied at a time
 _ROWS_A_WORD = 32  # typical number of n-grams per word
 
 

@@ -18,8 +18,8 @@ from .subwords import Subwords
 
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
-NEIGHBORS = ("left", "right")  # further tables of vectors trained with word order
-_WRITTEN_AT_ONCE = 1 << 21  # a matrix is written in blocks of at most this many bytes
+NEIGHBORS = ("left", "right")  # additional tables of vectors that were trained with word order
+_WRITTEN_AT_ONCE = 1 << 21  # maximum number of bytes of a matrix that are written at a time
 
 
 class WordTables(Immutable):
@@ -116,7 +116,7 @@ class WordTables(Immutable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # memory maps are pickled as plain arrays, and cached values are omitted
+        # Pickle memory maps as plain arrays, and omit cached values.
         state = {name: getattr(self, name) for name in PARTS}
         return {**state, "vectors": np.asarray(self.vectors)}
 

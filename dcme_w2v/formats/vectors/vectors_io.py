@@ -232,7 +232,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
     check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # the words of a vocabulary are distinct by construction
+    if not isinstance(words, Vocabulary):  # the words of a vocabulary are always distinct
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])

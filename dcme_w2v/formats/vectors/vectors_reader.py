@@ -54,11 +54,11 @@ def kind_of_file(path: PathLike) -> str | None:
     return kind if kind in ("fasttext", "safetensors") else None
 
 
-BLOCK = 8 << 20  # bytes per block; a row may not be longer
+BLOCK = 8 << 20  # block size in bytes, which is also the maximum length of a row
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# Names of the fault kinds, in the order of csrc/vectors/vectors.h.
+# Names of the kinds of faults, in the order of csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -79,7 +79,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # without a header, this many rows determine the dimension
+_LOOKED_AT = 100  # number of rows from which the dimension is determined if there is no header
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
@@ -175,7 +175,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # Most rows decide the dimension, because some words may contain spaces.
+            # Use the dimension of most rows, because some words may contain spaces.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -291,7 +291,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # Each number takes at least two bytes, so the block bounds the number of rows.
+        # Each number takes at least two bytes, so the size of the block limits the number of rows.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
