@@ -50,3 +50,8 @@ enum { DCME_ENTRY_BYTES = 36 };
 /* Write n entries as " column:value", with columns numbered from 1, and return the number of bytes.
  */
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);
+
+/* Scale each of two blocks of columns to unit length within every row. Row i is at starts[i] ..
+ * starts[i + 1] - 1 of `columns` and `values`; `is_second` has one flag per column. */
+void dcme_scale_blocks(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
+                       const uint8_t *is_second);

@@ -98,6 +98,10 @@ void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, d
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
                                  uint64_t seed, dcme_fault *faults, dcme_error *error);
 
+/* Write the indices of `count` distinct words to `order`, in ascending order of their bytes. */
+dcme_status dcme_byte_order(const char *text, const int64_t *offsets, int64_t count, int64_t *order,
+                            dcme_error *error);
+
 /* Unpack `count` words into `text` (length) and `offsets` (count + 1). Word i begins with the first
  * shared[i] bytes of the previous word; the rest of each word is in `rests` (size), followed by
  * NUL. If the sizes do not match exactly, return DCME_BAD_FORMAT with the index of the word. */

@@ -6,6 +6,7 @@
 #include "text/utf8.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset) {
     dcme_fault *fault = &faults[kind];
@@ -102,6 +103,47 @@ dcme_status dcme_unpack_words(const uint8_t *shared, const char *rests, int64_t 
     }
     if (rest != stop || end != length)
         return dcme_fail(error, DCME_BAD_FORMAT, count, "the lengths of the words do not add up");
+    return DCME_OK;
+}
+
+/* ---- words in byte order ---- */
+
+typedef struct {
+    uint64_t prefix; /* the first eight bytes; they decide most comparisons */
+    const char *bytes;
+    int64_t length, index;
+} sorted_word;
+
+static uint64_t prefix_of(const char *word, int64_t length) {
+    uint64_t prefix = 0;
+    for (int64_t i = 0; i < 8; i++)
+        prefix = prefix << 8 | (i < length ? (uint8_t)word[i] : 0);
+    return prefix;
+}
+
+static int compare_words(const void *a, const void *b) {
+    const sorted_word *one = a, *two = b;
+    if (one->prefix != two->prefix)
+        return one->prefix < two->prefix ? -1 : 1;
+    int order = memcmp(one->bytes, two->bytes, dcme_min(one->length, two->length));
+    return order ? order : (one->length > two->length) - (one->length < two->length);
+}
+
+dcme_status dcme_byte_order(const char *text, const int64_t *offsets, int64_t count, int64_t *order,
+                            dcme_error *error) {
+    sorted_word *words = malloc((count + 1) * sizeof *words);
+    if (!words)
+        return dcme_fail(error, DCME_NO_MEMORY, count, "no memory to sort %lld words",
+                         (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        const char *word = text + offsets[i];
+        int64_t length = offsets[i + 1] - offsets[i];
+        words[i] = (sorted_word){prefix_of(word, length), word, length, i};
+    }
+    qsort(words, count, sizeof *words, compare_words);
+    for (int64_t i = 0; i < count; i++)
+        order[i] = words[i].index;
+    free(words);
     return DCME_OK;
 }
 

@@ -120,6 +120,26 @@ def unpack_words(const uint8_t[::1] packed, int64_t count, int64_t length):
     return np.asarray(text), np.asarray(offsets)
 
 
+def byte_order(const uint8_t[::1] text, const int64_t[::1] offsets):
+    """Return the indices of distinct words in the order of their bytes."""
+    cdef int64_t n = offsets.shape[0] - 1
+    check_starts(offsets, n, text.shape[0])
+    cdef int64_t[::1] order = np.empty(n, np.int64)
+    with nogil:
+        dcme_byte_order(chars(text), &offsets[0], n, &order[0])
+    return np.asarray(order)
+
+
+def scale_blocks(float[::1] values, const int32_t[::1] columns, const int64_t[::1] starts,
+                 const uint8_t[::1] is_second):
+    """Scale two blocks of columns, told apart by `is_second`, to unit length within every row."""
+    cdef int64_t n = starts.shape[0] - 1
+    check_starts(starts, n, min(values.shape[0], columns.shape[0]))
+    check_below(columns, is_second.shape[0])
+    with nogil:
+        dcme_scale_blocks(&values[0], &columns[0], &starts[0], n, &is_second[0])
+
+
 def write_entries(const int32_t[::1] columns, const float[::1] values):
     """Return the entries in the form " column:value" as bytes, with columns numbered from 1."""
     cdef int64_t n = columns.shape[0], length

@@ -706,14 +706,14 @@ def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
     A feature that no training row has gets no weight, but makes the other values of a row of unit
     length smaller. When the model is used, such features have no column, so that scores are higher.
     """
-    sizes = np.diff(rows.indptr)
-    row = np.repeat(np.arange(rows.shape[0]), sizes)
-    is_learned, is_known = np.zeros(rows.shape[0], bool), np.zeros(rows.shape[1], bool)
-    is_learned[learned] = True
-    is_known[rows.indices[is_learned[row]]] = True
-    squares = np.square(rows.data, dtype=np.float64)
-    every = np.bincount(row, squares, rows.shape[0])[held]
-    known = np.bincount(row, squares * is_known[rows.indices], rows.shape[0])[held]
+    is_known = np.zeros(rows.shape[1], dtype=bool)
+    is_known[rows[learned].indices] = True
+    out = rows[held]
+    squares = np.square(out.data, dtype=np.float64)
+    every, known = (
+        np.diff(np.append(0.0, np.cumsum(values))[out.indptr])
+        for values in (squares, np.where(is_known[out.indices], squares, 0.0))
+    )
     found: F64 = np.sqrt(np.divide(every, known, out=np.ones_like(every), where=known > 0))
     return found
 

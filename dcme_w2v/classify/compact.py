@@ -73,9 +73,9 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
     """Return the words of the given rows in byte order, and their rows in this order."""
-    spelled = list(words.spellings())
-    order = sorted(rows.tolist(), key=spelled.__getitem__)
-    return Words.from_words(map(spelled.__getitem__, order)), np.array(order, dtype=np.int64)
+    chosen = words.chosen(rows)
+    order = core.byte_order(chosen.text, chosen.offsets)
+    return chosen.chosen(order), rows[order]
 
 
 def pack_words(words: Words) -> U8:

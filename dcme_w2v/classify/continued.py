@@ -21,7 +21,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
-from dcme_w2v.numeric.sparse_rows import fit_columns, truncate_columns
+from dcme_w2v.numeric.sparse_rows import CompressedRows, fit_columns, truncate_columns
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import Reporter
 
@@ -122,9 +122,9 @@ class GrownFeatures(TextFeatures):
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
-    def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
-        """Accept all columns, because new documents alone do not show overall frequencies."""
-        return np.ones(counts.shape[1], dtype=np.bool_)
+    def _eligible(self, counts: CompressedRows, width: int) -> Bools:
+        """Accept all features, because new documents alone do not show overall frequencies."""
+        return np.ones(counts.shape[0], dtype=np.bool_)
 
 
 def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:

@@ -11,7 +11,6 @@ import functools
 import itertools
 import unicodedata
 import zlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,20 +20,21 @@ import numpy as np
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
-from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
+from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools
-from dcme_w2v.numeric.sparse_rows import CompressedRows, unit_rows, within_blocks
+from dcme_w2v.numeric.arrays import F32, I32, I64, Bools
+from dcme_w2v.numeric.sparse_rows import CompressedRows, stacked, unit_rows, within_blocks
 from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 
-from .ngrams import NGrams, Subwords
+from .ngrams import NO_TEXTS, NGrams, Subwords, joined_batches
 from .options import NO_SUBWORDS, SUBWORDS, FeatureOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-DOCUMENTS_AT_ONCE = 4096
+DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
 # With more hash values than this, only those that occur get a column, because 2^30 floats take 4
 # GB.
 DENSE_HASHING = 1 << 24
@@ -47,19 +47,20 @@ class Counted:
 
     Attributes
     ----------
-    words : list of bytes
+    words : Words
         The words by first appearance.
-    matrices : list of csr_matrix
-        Counts of words, and of word n-grams of each length.
     grams : NGrams
-    subwords : tuple of list and csr_matrix, or None
-        The character n-grams by first appearance, and their counts.
+    subwords : Words or None
+        The character n-grams by first appearance, if they were counted.
+    blocks : list of CompressedRows
+        Counts by feature, shape (features, documents): words, word n-grams of each length, and
+        character n-grams.
     """
 
-    words: list[bytes]
-    matrices: list[csr_matrix]
+    words: Words
     grams: NGrams
-    subwords: tuple[list[bytes], csr_matrix] | None
+    subwords: Words | None
+    blocks: list[CompressedRows]
 
 
 class TextFeatures:
@@ -241,8 +242,8 @@ class TextFeatures:
         if self._subwords == (0, 0):
             return self._weighted(words)
         subwords = Subwords(*self._subwords)
-        for text in texts:
-            subwords.add(self._spelled(text))
+        for some in blocks(texts, BYTES_AT_ONCE):
+            subwords.add(list(map(self._spelled, some)))
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
@@ -268,17 +269,14 @@ class TextFeatures:
             return bytes_of(text)
         return self._tokenizer.tokenize(text)[0]
 
-    def _words(self, text: Text) -> list[bytes]:
-        return self._tokenized(text).split()
-
-    def _spelled(self, text: Text) -> list[str]:
+    def _spelled(self, text: Text) -> bytes:
         """Return the words, with punctuation, from which character n-grams are extracted."""
         if isinstance(text, Tokenized) or self._tokenizer is None:
-            return [word.decode() for word in self._words(text)]
-        return unicodedata.normalize("NFC", text.decode()).lower().split()
+            return self._tokenized(text)
+        return " ".join(unicodedata.normalize("NFC", text.decode()).lower().split()).encode()
 
     def _grams(self, text: Text) -> list[bytes]:
-        words = self._words(text)
+        words = self._tokenized(text).split()
         lead = words[: self._lead]
         found = words + lead
         for n in self._lengths:
@@ -302,54 +300,47 @@ class TextFeatures:
 
     def _chosen(self, counted: Counted, count: int) -> csr_matrix:
         """Choose the `count` most frequent columns of each block, and return their counts."""
-        from scipy.sparse import hstack
+        from scipy.sparse import csc_matrix
 
-        words, grams = counted.words, counted.grams
-        blocks = [hstack(counted.matrices[: 1 + len(self._lengths)], format="csr")]
-        width = blocks[0].shape[1]
-        first = grams.order()  # this order breaks ties
-        kept = [self._most_frequent(blocks[0], first[first < width], count)]
-        if counted.subwords is not None and self._subwords != (0, 0):
-            blocks.append(counted.subwords[1])
-            every = np.arange(blocks[1].shape[1])
-            kept.append(width + self._most_frequent(blocks[1], every, count, may_be_empty=True))
+        words, grams, subwords = counted.words, counted.grams, counted.subwords
+        parts = counted.blocks[: 1 + len(self._lengths)]
+        width = sum(part.shape[0] for part in parts)
+        if subwords is not None and self._subwords != (0, 0):
+            parts = [*parts, counted.blocks[-1]]
         elif self._may_have_subwords:
             self.options, self._subwords = replace(self.options, subwords=NO_SUBWORDS), (0, 0)
-        everything = hstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
-        order, totals = np.concatenate(kept), np.concatenate([_totals(one) for one in blocks])
+        every = stacked(parts)
+        totals = every.sums()
+        first = grams.order()  # this order breaks ties
+        orders = [first[first < width], np.arange(width, len(totals))]
+        is_eligible = self._eligible(every, width)
+        kept = [order[np.argsort(-totals[order], kind="stable")] for order in orders]
+        order = np.concatenate([one[is_eligible[one]][:count] for one in kept])
         order = order[np.argsort(-totals[order], kind="stable")]
-        column_of = np.full(len(totals), -1, dtype=np.int32)
-        column_of[order] = np.arange(len(order), dtype=np.int32)
 
         def names() -> Words:
-            longer = iter(grams.names(words, order[(order >= len(words)) & (order < width)]))
-            subwords = counted.subwords[0] if counted.subwords is not None else []
-            return Words.from_words(
-                words[i] if i < len(words) else next(longer) if i < width else subwords[i - width]
-                for i in order.tolist()
-            )
+            is_gram, place = (order >= len(words)) & (order < width), order.copy()
+            longer = grams.names(words, order[is_gram])
+            place[is_gram] = len(words) + np.arange(len(longer))
+            place[order >= width] += len(words) + len(longer) - width
+            spelled = [words, longer, *([] if subwords is None else [subwords])]
+            return Words.concatenated(spelled, place)
 
         self.names = names
         self._is_subword = order >= width
-        chosen = _renumbered(everything, column_of, len(order))
-        chosen.sort_indices()
-        return chosen
+        chosen = every[order]
+        shape = every.shape[1], len(order)
+        return csc_matrix((chosen.data, chosen.indices, chosen.indptr), shape=shape).tocsr()
 
-    def _most_frequent(
-        self, counts: csr_matrix, order: I64, count: int, may_be_empty: bool = False
-    ) -> I64:
-        """Return the most frequent columns of a block; `order` breaks ties."""
-        order = order[np.argsort(-_totals(counts)[order], kind="stable")]
-        eligible = self._eligible(counts, may_be_empty)
-        found: I64 = order[eligible[order]][:count]
-        return found
+    def _eligible(self, counts: CompressedRows, width: int) -> Bools:
+        """Return for each feature whether it occurs in enough documents, but not in too many.
 
-    def _eligible(self, counts: csr_matrix, may_be_empty: bool) -> Bools:
-        """Return for each column whether it occurs in enough documents, but not in too many."""
-        present = np.bincount(counts.indices, minlength=counts.shape[1])
-        highest = self.options.max_df * counts.shape[0]
+        At least one of the first `width` features, the words and their n-grams, must be eligible.
+        """
+        present = np.diff(counts.indptr)
+        highest = self.options.max_df * counts.shape[1]
         eligible: Bools = (present >= self.options.min_df) & (present <= highest)
-        if not (may_be_empty or eligible.any()):
+        if not eligible[:width].any():
             advice = ["lower --min-df"] * (self.options.min_df > 1)
             advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
@@ -365,36 +356,44 @@ class TextFeatures:
 
         See `fit_transform` for the parameters.
         """
-        numbers: defaultdict[bytes, int] = defaultdict()
-        # A new word gets the number of earlier words as its ID.
-        numbers.default_factory = numbers.__len__
-        texts: list[I32] = []
+        tokenizer = None if self.is_by_token else self._tokenizer
+        numbering = Numbering(Words.from_words([]), None, tokenizer)
+        texts, pieces = [NO_TEXTS], [NO_COUNTS]
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
         size = 0
-
-        def numbered(text: Text) -> list[int]:
-            nonlocal subwords, size
-            size += len(text)
+        for some in blocks(documents, BYTES_AT_ONCE, DOCUMENTS_AT_ONCE):
+            size += sum(map(len, some))
             if self._may_have_subwords and size > self._room:
                 subwords = None
             if subwords is not None:
-                subwords.add(self._spelled(text))
-            found = list(map(numbers.__getitem__, self._words(text)))
-            if self._lengths:
-                some = found if self._everywhere > 1 else found[: self._lead]
-                texts.append(np.array(some, dtype=np.int32))
-            return found + found[: self._lead]
-
-        counts = self._counts(documents, numbered, None)
-        if not numbers:
+                subwords.add(list(map(self._spelled, some)))
+            batch = numbering.batch(some)
+            row = np.repeat(np.arange(len(batch)), np.diff(batch.starts))
+            is_lead = np.arange(len(row)) - batch.starts[row] < self._lead
+            rows, ids = np.append(row, row[is_lead]), np.append(batch.ids, batch.ids[is_lead])
+            pieces.append(_counts_of(rows, ids.astype(np.int64), len(batch)))
+            if self._lengths and self._everywhere == 1:
+                starts = np.append(0, np.cumsum(np.minimum(np.diff(batch.starts), self._lead)))
+                batch = Batch(starts, batch.ids[is_lead])
+            texts.append(batch if self._lengths else NO_TEXTS)
+        if not numbering.known:
             raise CorpusError("the documents contain no words; give documents with text")
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)
-        grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
-        spelled = None if subwords is None else _repeated(*subwords.distinct())
-        matrices = [counts.matrix(), *grams.counts]
-        return Counted(list(numbers), matrices, grams, spelled), size, count
+        counts = _joined_counts(pieces, None)
+        own = (counts, self._lengths, self._everywhere, self._lead)
+        grams = NGrams(joined_batches(texts), *own)
+        words = numbering.words_of(np.arange(numbering.known))
+        by_feature = [_transposed(counts.matrix()), *map(_transposed, grams.counts)]
+        spelled = None
+        if subwords is not None:
+            spelled, found = subwords.distinct()
+            by_gram = _transposed(found)
+            repeated = np.flatnonzero(np.diff(by_gram.indptr) >= REPEATED)
+            spelled = spelled.chosen(repeated)
+            by_feature.append(by_gram[repeated])
+        return Counted(words, grams, spelled, by_feature), size, count
 
     def _counts(
         self,
@@ -403,18 +402,13 @@ class TextFeatures:
         columns: int | None,
     ) -> CompressedRows:
         """Count for each document how often `numbered` returns each column."""
-        pieces, lists = [], []
-        for text in documents:
-            lists.append(numbered(text))
-            if len(lists) == DOCUMENTS_AT_ONCE:
-                pieces.append(_counts_of_lists(lists))
-                lists = []
-        pieces.append(_counts_of_lists(lists))
-        sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=starts[1:])
-        width = columns if columns is not None else int(indices.max(initial=0)) + 1
-        return CompressedRows((data, indices, starts), (len(sizes), width))
+        pieces = [NO_COUNTS]
+        for some in blocks(documents, BYTES_AT_ONCE, DOCUMENTS_AT_ONCE):
+            lists = list(map(numbered, some))
+            flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
+            rows = np.repeat(np.arange(len(lists)), list(map(len, lists)))
+            pieces.append(_counts_of(rows, flat, len(lists)))
+        return _joined_counts(pieces, columns)
 
     def _weighted(self, counts: CompressedRows | csr_matrix) -> CompressedRows:
         data = counts.data
@@ -427,23 +421,38 @@ class TextFeatures:
         return within_blocks(rows, self._is_subword) if self._is_subword.any() else unit_rows(rows)
 
 
-def _counts_of_lists(
-    lists: list[list[int]],
-) -> tuple[I64, I32, F32]:
-    """Return each list's sorted distinct columns, their number, and their counts."""
-    flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
-    rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
-    negative = flat < 0
-    columns = np.where(negative, ~flat, flat)
-    keys = (rows << 32) | columns
-    order = np.argsort(keys, kind="stable")
-    is_first = np.diff(keys[order], prepend=-1) != 0  # np.unique would import numpy.ma
-    keys = keys[order[is_first]]
-    counts = np.bincount(np.cumsum(is_first) - 1, np.where(negative, -1.0, 1.0)[order], len(keys))
-    kept = counts != 0  # hashed features with opposite signs may cancel each other out
-    keys, counts = keys[kept], counts[kept]
-    sizes = np.bincount(keys >> 32, minlength=len(lists))
-    return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)
+def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
+    """Return the sorted distinct columns of `count` rows, their number in each row, and counts.
+
+    ~column counts -1.
+    """
+    negative = columns < 0
+    keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative
+    keys.sort()  # np.unique would import numpy.ma
+    first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
+    counts = np.add.reduceat(1 - 2 * (keys & 1), first)
+    first = first[counts != 0]  # hashed features with opposite signs may cancel each other out
+    sizes = np.bincount(keys[first] >> 33, minlength=count)
+    indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
+    return sizes, indices, counts[counts != 0].astype(np.float32)
+
+
+NO_COUNTS = _counts_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+
+
+def _joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> CompressedRows:
+    """Join the counts of consecutive documents, which `_counts_of` returned."""
+    sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    starts = np.append(0, np.cumsum(sizes))
+    width = columns if columns is not None else int(indices.max(initial=-1)) + 1
+    return CompressedRows((data, indices, starts), (len(sizes), width))
+
+
+def _transposed(matrix: csr_matrix) -> CompressedRows:
+    """Return the columns of a matrix as rows, which have sorted indices."""
+    columns = matrix.tocsc()
+    shape = (matrix.shape[1], matrix.shape[0])
+    return CompressedRows((columns.data, columns.indices, columns.indptr), shape)
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
@@ -453,23 +462,3 @@ def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
     order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")
     data = np.concatenate([one.data, other.data])[order]
     return CompressedRows((data, columns[order], one.indptr + other.indptr), one.shape)
-
-
-def _repeated(names: list[bytes], counts: csr_matrix) -> tuple[list[bytes], csr_matrix]:
-    """Keep the columns that occur in at least `REPEATED` documents."""
-    kept = np.bincount(counts.indices, minlength=counts.shape[1]) >= REPEATED
-    column_of = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    own = [names[i] for i in np.flatnonzero(kept).tolist()]
-    return own, _renumbered(counts, column_of, len(own))
-
-
-def _totals(counts: csr_matrix) -> F64:
-    """Return the sum of each column."""
-    return np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.float64)
-
-
-def _renumbered(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Renumber the columns of a matrix, without sorting them; drop those numbered -1."""
-    moved = column_of[matrix.indices]
-    rows = CompressedRows((matrix.data, moved, matrix.indptr), (matrix.shape[0], columns))
-    return rows.entries(moved >= 0).matrix()

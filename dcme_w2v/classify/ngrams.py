@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcme_w2v._core.text import Table
+from dcme_w2v._core.text import Table, text_of
+from dcme_w2v.formats.texts import Text
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import I32, I64
 from dcme_w2v.numeric.sparse_rows import CompressedRows
+from dcme_w2v.text.cache import LAST
+from dcme_w2v.text.token_ids import Batch, Numbering
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 FEW_WORDS = 5000  # maximum number of words that are processed without importing scipy
+NO_TEXTS = Batch(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32))
 MAX_WORD = 4096  # longer runs of characters without spaces are data, not words
 
 
@@ -25,7 +28,7 @@ class NGrams:
 
     Parameters
     ----------
-    texts : list of ndarray of int32
+    texts : Batch
         The IDs of the words of each document, or of those words that n-grams may contain.
     words : CompressedRows
         The counts of the words, whose IDs are in order of first appearance.
@@ -41,14 +44,13 @@ class NGrams:
     """
 
     def __init__(
-        self, texts: list[I32], words: CompressedRows, lengths: range, everywhere: int, lead: int
+        self, texts: Batch, words: CompressedRows, lengths: range, everywhere: int, lead: int
     ) -> None:
         from scipy.sparse import csr_matrix
 
-        self._flat = np.concatenate([np.zeros(0, dtype=np.int32), *texts])
-        size = np.array([len(text) for text in texts], dtype=np.int64)
+        self._flat, size = texts.ids, np.diff(texts.starts)
         document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
-        place = np.arange(len(document)) - (np.cumsum(size) - size)[document]
+        place = np.arange(len(document)) - texts.starts[document]
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
@@ -79,11 +81,16 @@ class NGrams:
         """Return the IDs of words and n-grams in the order of first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))
 
-    def names(self, words: Sequence[bytes], numbers: I64) -> list[bytes]:
+    def names(self, words: Words, numbers: I64) -> Words:
         """Return the spellings of n-grams: their words, separated by spaces."""
-        places = zip(self._first[numbers].tolist(), self._size[numbers].tolist(), strict=True)
-        texts = (self._flat[first : first + size].tolist() for first, size in places)
-        return [b" ".join(map(words.__getitem__, text)) for text in texts]
+        size, first = self._size[numbers], self._first[numbers]
+        ends = np.cumsum(size)
+        ids = self._flat[np.repeat(first - ends + size, size) + np.arange(size.sum())]
+        ids[ends - 1] |= np.uint32(LAST)
+        lines = text_of(ids, words.text, words.offsets)
+        is_end = lines == ord("\n")
+        offsets = np.append(0, np.flatnonzero(is_end) + 1) - np.arange(len(numbers) + 1)
+        return Words(lines[~is_end], offsets)
 
 
 class Subwords:
@@ -98,42 +105,49 @@ class Subwords:
 
     def __init__(self, shortest: int, longest: int) -> None:
         self._lengths = shortest, longest
-        self._number: defaultdict[str, int] = defaultdict()
-        self._number.default_factory = self._number.__len__
-        self._texts: list[list[int]] = []
+        self._numbering = Numbering(Words.from_words([]), None)
+        self._texts = [NO_TEXTS]
 
-    def add(self, words: Iterable[str]) -> None:
-        """Add a text, given as its words."""
-        self._texts.append(list(map(self._number.__getitem__, words)))
+    def add(self, texts: Sequence[Text]) -> None:
+        """Add texts, whose words are separated by whitespace."""
+        self._texts.append(self._numbering.batch([*texts]))
 
-    def distinct(self) -> tuple[list[bytes], csr_matrix]:
+    def distinct(self) -> tuple[Words, csr_matrix]:
         """Return the distinct n-grams by first appearance, and their counts (texts, n-grams).
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
         table = Table()
         counts = self._counts(table, learns=True)
-        text, offsets = table.words(np.arange(len(table)))
-        block = text.tobytes()
-        return [block[a:b] for a, b in pairwise(offsets.tolist())], counts.matrix()
+        return Words(*table.words(np.arange(len(table)))), counts.matrix()
 
     def counts(self, table: Table) -> CompressedRows:
         """Count the n-grams that are in a table, shape (texts, IDs); columns are not sorted."""
         return self._counts(table, learns=False)
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:
-        text = "".join(f" <{word[:MAX_WORD]}>" for word in self._number).encode()
+        words = self._numbering.words_of(np.arange(self._numbering.known))
+        text = b"".join([b" <%b>" % _shortened(word) for word in words.spellings()])
         marked = np.frombuffer(text, dtype=np.uint8)
         offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
         starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
-        return _product(self._texts, starts, ids, len(table))
+        return _product(joined_batches(self._texts), starts, ids, len(table))
 
 
-def _product(texts: list[list[int]], starts: I64, ids: I32, columns: int) -> CompressedRows:
+def joined_batches(batches: list[Batch]) -> Batch:
+    """Return the texts of all batches as one batch."""
+    sizes = np.concatenate([np.diff(one.starts) for one in batches])
+    starts = np.append(0, np.cumsum(sizes))
+    return Batch(starts, np.concatenate([one.ids for one in batches]))
+
+
+def _shortened(word: bytes) -> bytes:
+    return word if len(word) <= MAX_WORD else word.decode()[:MAX_WORD].encode()
+
+
+def _product(texts: Batch, starts: I64, ids: I32, columns: int) -> CompressedRows:
     """Sum the n-gram counts of words to those of texts, without scipy if there are few."""
-    shape = (len(texts), columns)
-    words = np.fromiter(chain.from_iterable(texts), dtype=np.int64)
-    ends = np.append(0, np.cumsum([len(text) for text in texts], dtype=np.int64))
+    shape, ends, words = (len(texts), columns), texts.starts, texts.ids.view(np.int32)
     if len(words) > FEW_WORDS:
         from scipy.sparse import csr_matrix
 

@@ -112,13 +112,15 @@ def train(
     --tokens is given. SIGINT or SIGTERM saves the state and stops.
     """
     from dcme_w2v.classify import train as training
-    from dcme_w2v.cluster.distribute import Distributed
 
     from .signals import recording_signals
 
     options, features = collect(ClassifyOptions, values), collect(FeatureOptions, values)
-    distribute = collect(DistributeOptions, values)
-    remote = None if distribute.cluster is None else Distributed(distribute)
+    distribute, remote = collect(DistributeOptions, values), None
+    if distribute.cluster is not None:
+        from dcme_w2v.cluster.distribute import Distributed
+
+        remote = Distributed(distribute)
     job = training.TrainJob(
         docs,
         log_json=log_json,

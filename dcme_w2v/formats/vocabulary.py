@@ -141,9 +141,23 @@ class Words(Sealed, Immutable, Sequence[str]):
         pairs = (self.offsets, other.offsets), (self.text, other.text)
         return self is other or all(np.array_equal(*pair) for pair in pairs)
 
+    @classmethod
+    def concatenated(cls, parts: Sequence[Words], rows: I64) -> Words:
+        """Return the words with these indices among the words of all parts."""
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        text = np.concatenate([part.text for part in parts])
+        return Words(text, np.append(0, np.cumsum(lengths))).chosen(rows)
+
+    def chosen(self, rows: I64) -> Words:
+        """Return the words with these indices."""
+        lengths = np.diff(self.offsets)[rows]
+        offsets = np.append(0, np.cumsum(lengths))
+        at = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Words(self.text[at], offsets)
+
     def _slice(self, start: int, stop: int, step: int) -> Words:
         if step != 1:
-            return Words.from_words(self.raw(i) for i in range(start, stop, step))
+            return self.chosen(np.arange(start, stop, step))
         offsets = self.offsets[start : max(start, stop) + 1]
         return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
 

@@ -6,13 +6,15 @@ importing scipy takes as long as a prediction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dcme_w2v._core.codec import scale_blocks
 from dcme_w2v.errors import UsageError
 
-from .arrays import Array, Bools
+from .arrays import F64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -61,11 +63,25 @@ class CompressedRows:
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 
+    def sums(self) -> F64:
+        """Return the sum of each row."""
+        return np.diff(np.append(0.0, np.cumsum(self.data, dtype=np.float64))[self.indptr])
+
     def matrix(self) -> csr_matrix:
         """Return a csr_matrix that shares the arrays."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
+
+
+def stacked(parts: Sequence[CompressedRows]) -> CompressedRows:
+    """Return the rows of all parts, which have the same columns."""
+    data, indices = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices")
+    )
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    starts = np.append(0, np.cumsum(sizes))
+    return CompressedRows((data, indices, starts), (len(sizes), parts[0].shape[1]))
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -97,11 +113,10 @@ def unit_rows(matrix: Any) -> Any:
 
 def within_blocks(matrix: Any, is_second: Bools) -> Any:
     """Scale each of two blocks of columns to unit length within every row."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    block = 2 * rows + is_second[matrix.indices]
-    squares = np.bincount(block, np.square(matrix.data, dtype=np.float64), 2 * matrix.shape[0])
-    lengths = np.sqrt(np.where(squares > 0, squares, 1))[block]
-    return with_values(matrix, (matrix.data / lengths).astype(np.float32))
+    data = np.array(matrix.data, dtype=np.float32)
+    starts = np.asarray(matrix.indptr, dtype=np.int64)
+    scale_blocks(data, np.asarray(matrix.indices, np.int32), starts, is_second.view(np.uint8))
+    return with_values(matrix, data)
 
 
 def rotated(matrix: csr_matrix) -> csr_matrix:

@@ -54,10 +54,10 @@ class Query(NamedTuple):
 def gram_rows(words: Sequence[str]) -> csr_matrix:
     """Count the hashed n-grams in each word, shape (words, GRAMS)."""
     grams = Subwords(SHORTEST, LONGEST)
-    for word in words:
-        grams.add([word])
+    if words:
+        grams.add([word.encode() for word in words])
     names, counts = grams.distinct()
-    hashed = [crc32(name) % GRAMS for name in names]
+    hashed = [crc32(name) % GRAMS for name in names.spellings()]
     columns = np.array(hashed, dtype=np.int32)[counts.indices]
     found = csr_matrix((counts.data, columns, counts.indptr), (len(words), GRAMS))
     found.sum_duplicates()
