@@ -143,8 +143,7 @@ def test_a_row_has_the_mean_weight_of_its_classes(class_weight, means):
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
-@pytest.mark.parametrize("is_fitted", [False, True])
+@pytest.mark.parametrize("kind, is_fitted", [(np.asarray, True), (csr_matrix, False)])
 def test_blocks_of_rows_are_learned_one_after_the_other(kind, is_fitted):
     """Also blocks without a label, which lower the scores of all."""
     model = MaxentClassifier(threads=1, lr=1.0)

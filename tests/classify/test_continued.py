@@ -49,7 +49,7 @@ def accuracy(cli, model, docs):
 
 @pytest.mark.parametrize(
     "options",
-    ["", "--loss softmax", "--subwords none", "--hashing 4096", "--max-bytes 9000", "--bias 0"],
+    ["", "--loss softmax", "--subwords none", "--hashing 4096", "--max-bytes 9000"],
 )
 def test_new_words_and_labels_join_and_old_ones_stay(cli, days, options):
     cli("classify train 1.tsv -o first --quiet", *options.split())

@@ -95,7 +95,7 @@ def test_a_run_that_trains_nothing_fails(here, cli):
 
 EXTREME = {
     "huge": [3e38, -3e38, 1.0], "mixed": [3e38, -3e38, 1e-45, 0.0, 1.0],
-    "tiny": [1e-45, -1e-45, 1e-38], "zero": [0.0], "large": [1e30, -3e30],
+    "tiny": [1e-45, -1e-45, 1e-38], "zero": [0.0],
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from scipy.special import entr, log_softmax, logsumexp, softmax
 
 from dcme_w2v._core import models as core
 
-ITEMS, DIM = 11, 5
+ITEMS, DIM = 11, 3
 COUNTS = np.array([40, 31, 22, 15, 11, 9, 5, 4, 3, 2, 1])
 TINY = 1e-8  # of a rate
 

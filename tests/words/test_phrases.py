@@ -69,7 +69,7 @@ def test_phrases_equal_the_definition(corpus, monkeypatch, piece, scorer, thresh
     monkeypatch.setattr(phrases, "PIECE", piece)
     folder = corpus
 
-    @settings(max_examples=25)
+    @settings(max_examples=12)
     @given(sentences, st.integers(1, 3), st.integers(1, 3), st.sampled_from(["", "d", "d c"]))
     def check(lines, passes, min_count, connectors):
         (folder / "words").write_text(connectors)

@@ -96,7 +96,7 @@ def test_equal_words_are_in_order_of_frequency(dim, monkeypatch):
 
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
 def test_the_most_frequent_of_equal_answers_is_chosen(method, here):
-    rows = np.random.default_rng(2).normal(size=(1013, 64)).astype(np.float32)
+    rows = np.random.default_rng(2).normal(size=(413, 64)).astype(np.float32)
     rows[200:] = rows[50]
     rows[3] = rows[1]
     vectors = Vectors([f"w{i}" for i in range(len(rows))], rows)

@@ -34,7 +34,7 @@ def same_words(path, words, matrix, **options):
 SUFFIX = {"text": ".txt", "binary": ".bin", "safetensors": ".safetensors"}
 FORMATS = [*SUFFIX]
 QUICK = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 finite_floats = (
