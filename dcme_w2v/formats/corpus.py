@@ -278,10 +278,12 @@ class Corpus:
         begin = self.spans[number].begin
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
-        within_line = False
+        within_line, size = False, self.sizes[number]
+        # The buffer of a small file is small: filling it with zeros takes longer than reading.
+        block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
             # The remainder may be part of one very long word: double the buffer to copy it rarely.
-            buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
+            buffer = bytearray(len(rest) + max(block, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
