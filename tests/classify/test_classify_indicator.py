@@ -117,15 +117,6 @@ def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     assert label_sets(sets[:2], 2)[1] == 6
 
 
-@pytest.mark.bits
-def test_weights_of_rows_and_of_none():
-    weights = np.array([1.0, 1.0, 1.0, 0.0] * 10)
-    model = MaxentClassifier(threads=1, epochs=20).fit(ROWS, SETS, weights)
-    kept = weights > 0
-    same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
-    assert np.array_equal(model.coef_, same.coef_)
-
-
 @pytest.mark.parametrize(
     "class_weight, means",
     [({0: 2.0, 2: 3.0}, [1.5, 3, 2.5, 1]), ("balanced", [1.25, 5 / 6, 5 / 6, 1])],
@@ -162,17 +153,6 @@ def test_blocks_of_rows_are_learned_one_after_the_other(kind, is_fitted):
     for y, message in ((SETS[:, :2], "2 columns"), (["a", "b"] * 20, "indicator matrix")):
         with pytest.raises(UsageError, match=message):
             model.partial_fit(ROWS, y)
-
-
-def test_blocks_of_rows_have_weights():
-    given = {"lr": 0.01, "batch": 500, "threads": 1}
-    weighted = MaxentClassifier(**given, class_weight={0: 2.0, 1: 2.0}).partial_fit(
-        ROWS[:2], SETS[:2]
-    )
-    repeated = MaxentClassifier(**given).partial_fit(ROWS[[0, 0, 1]], SETS[[0, 0, 1]])
-    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
-    with pytest.raises(UsageError, match="for partial_fit, give a dict"):
-        MaxentClassifier(class_weight="balanced").partial_fit(ROWS, SETS)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -1,15 +1,11 @@
 """Warnings of options without effect: in Python, and as a line of the program."""
 
 import dataclasses
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from data import write_corpus
-from helpers import ALL_COMMANDS, write_table
+from helpers import ALL_COMMANDS
 
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
@@ -129,81 +125,3 @@ def test_extreme_numbers_cause_no_raw_warning(here, cli, values):
     ):  # fmt: skip
         assert cli.run(command) in (0, 1, 2)
         assert "a bug" not in cli.err and cli.err.count("error:") <= 1, command
-
-
-# ---- layouts: what a program prints whose warnings are errors ----
-
-COLUMNS = "--text-column text --label-column"
-LAYOUTS = (  # a command line and its exit code
-    *((f"classify train t.{kind} {COLUMNS} label -o m --sample-weight-column w --holdout .3", 0)
-      for kind in ("csv", "jsonl", "parquet", "feather", "arrows")),
-    ("classify test m t.csv --text-column text --label-column label --json --per-class", 0),
-    ("classify predict m t.parquet --text-column text --keep w,many -o o.parquet", 0),
-    ("classify explain m --text tea", 0), (f"classify train t.csv {COLUMNS} a,b -o m", 0),
-    (f"classify train t.jsonl {COLUMNS} many -o m", 0),
-    ("classify test m t.jsonl --text-column text --label-column many --calibration", 0),
-    (f"classify train t.parquet {COLUMNS} w -o m --objective tree", 0),
-    (f"classify train t.csv {COLUMNS} label -o m --solver lbfgs --loss softmax", 0),
-    (f"latent fit t.jsonl {COLUMNS} many -o l --latent 2", 0),
-    (f"fuse fit t.jsonl {COLUMNS} label --unlabeled t.csv -o f", 0),
-    ("classify train folder -o m", 0), (f"classify train hive {COLUMNS} label -o m", 0),
-    ("classify train x.mtx --labels y -o m", 0), ("classify predict m x.mtx", 0),
-    ("classify train last.txt -o m", 0), ("classify train u.conllu --by token -o m", 0),
-    (f"classify train list.csv {COLUMNS} label -o m", 0), ("neighbors r.txt tea", 1),
-    ("neighbors numbers.txt 0.5", 1), ("convert odd.txt o.tsv --to tsv", 0), ("check odd.txt", 0),
-    *((f"plot odd.txt -o p.{kind} --method pca", 0) for kind in ("svg", "pdf", "png")),
-    ("explore odd.txt -o p.html --method pca", 0), ("vocab last.txt -o v --min-count 1", 0),
-)  # fmt: skip
-PROGRAM = """
-import json, sys
-from dcme_w2v.cli.main import run
-for line, code in json.load(sys.stdin):
-    if run([*line.split(), *(["--threads", "1"] if "train" in line else [])]) != code:
-        sys.exit(f"{line}: not the exit code {code}")
-"""
-
-
-def write_layouts():
-    """Write the files of `LAYOUTS`."""
-    texts = ["tea leaf", "boat sea", "tea cup", "boat sail"] * 6
-    rows = [
-        {"text": text, "label": text.split()[0], "w": 1 + i % 3, "a": i % 2, "b": 1 - i % 2,
-         "many": [text.split()[0]] if i % 3 else []}
-        for i, text in enumerate(texts)
-    ]  # fmt: skip
-    for kind in ("csv", "jsonl", "parquet", "feather", "arrows"):
-        write_table(f"t.{kind}", rows)
-    for i, row in enumerate(rows):
-        for folder in (Path("folder") / row["label"], Path(f"hive/label={row['label']}")):
-            folder.mkdir(parents=True, exist_ok=True)
-        Path("folder", row["label"], str(i)).write_text(row["text"])
-    for label in ("tea", "boat"):
-        write_table(
-            f"hive/label={label}/0.parquet", [{"text": one} for one in texts if label in one]
-        )
-    entries = "1 1 1\n2 2 3e38\n3 1 1e-45\n4 3 -3e38\n"
-    Path("x.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n4 3 4\n{entries}")
-    Path("y").write_text("a\nb\na\nb\n")
-    lines = [f"{row['text']} __label__{row['label']}\n" for row in rows]
-    Path("last.txt").write_text("".join(lines))
-    token = "{}\t{}\t{}\t{}" + "\t_" * 6 + "\n"
-    words = token.format(1, "Tea", "tea", "NOUN") + token.format(2, "is", "be", "VERB")
-    Path("u.conllu").write_text(f"# sent_id = 1\n{words}\n" * 9)
-    listed = "".join(f"{row['text']},\"['{row['label']}', 'z']\"\n" for row in rows)
-    Path("list.csv").write_text(f"text,label\n{listed}")
-    Path("r.txt").write_text('"tea" 1 2\n"boat" 3 4\n')
-    Path("numbers.txt").write_text("0.5 1 2\n0.25 3 4\n")
-    odd = ("tea\x01cup", "bo\ufffeat", "\uffffsail", "\ufeffx", "東", "\U0001f600", "च")
-    numbers = (f"{word} {i % 3} {i} {i * i % 7}\n" for i, word in enumerate(odd))
-    Path("odd.txt").write_text("".join(numbers), encoding="utf-8")
-
-
-@pytest.mark.long
-def test_no_layout_prints_a_raw_warning(here):
-    pytest.importorskip("pyarrow")
-    write_layouts()
-    given = json.dumps(LAYOUTS)
-    program = [sys.executable, "-W", "error", "-c", PROGRAM]
-    done = subprocess.run(program, input=given, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr and "Traceback" not in done.stderr

@@ -13,7 +13,7 @@ from dcme_w2v.formats.records import write_rows
 
 TEXTS = ["tea leaf", "boat sea", "tea cup", "boat sail"] * 3
 COLUMNS = "--text-column text --label-column label"
-TYPED = ("jsonl", "parquet", "feather", "arrows")
+TYPED = ("jsonl", "parquet")
 TRAIN = "classify train {} -o m --quiet --threads 1"
 
 
@@ -36,7 +36,7 @@ def written(kind, labels):
 ])  # fmt: skip
 def test_labels_that_are_numbers_are_integers(cli, kind, labels, is_wrong):
     """Text that looks like a number is text in the formats that distinguish the two."""
-    if kind in ("parquet", "feather", "arrows"):
+    if kind == "parquet":
         labels = [float(one) if 2.5 in labels or 1.5 in labels else one for one in labels]
     line = TRAIN.format(written(kind, labels * 6))
     if is_wrong or (is_wrong is None and kind not in TYPED):

@@ -1,9 +1,6 @@
-"""`Vectors` as a Python object: look-ups, slices, copies, threads, gensim."""
+"""`Vectors` as a Python object: look-ups, slices, copies, gensim."""
 
-import pickle
-import threading
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -133,21 +130,6 @@ def test_parts_that_do_not_fit_are_refused(more, said):
     parts = {"words": WORDS, "vectors": np.ones((5, 3)), **more}
     with pytest.raises(UsageError, match=said):
         Vectors(parts.pop("words"), parts.pop("vectors"), **parts)
-
-
-def test_threads_can_read_concurrently():
-    """Eight threads start the first look-up together, which creates the index and the lengths."""
-    words = [f"w{i}" for i in range(3000)]
-    v = Vectors(words, np.random.default_rng(1).normal(size=(3000, 4)))
-    expected = pickle.loads(pickle.dumps(v)).most_similar("w7")
-    barrier = threading.Barrier(8)
-
-    def look(_):
-        barrier.wait()
-        return [v.index(word) for word in words], v.most_similar("w7")
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(look, range(8))) == [(list(range(3000)), expected)] * 8
 
 
 def test_gensim_gets_words_vectors_and_counts():
