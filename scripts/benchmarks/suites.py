@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from passages import read
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
+from dcme_w2v.search.index import Index
+from dcme_w2v.search.options import SearchOptions
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -1123,6 +1126,136 @@ def search(s: Setup) -> Iterator[Line]:
                 yield method, seed, f"{name}, mean", mean, ""
 
 
+def _reciprocal_ranks(found: Any, rows: Sequence[int]) -> Any:
+    """Return 1 / rank of each wanted row among the ten best, or 0."""
+    ranks = [
+        [*some].index(row) + 1 if row in some else np.inf
+        for row, some in zip(rows, found, strict=True)
+    ]
+    return 1 / np.array(ranks)
+
+
+def _made_queries(
+    kind: str, passages: list[str], rows: list[int], chance: random.Random
+) -> tuple[list[str], list[str]]:
+    """Return a query for each row, and the passages without some or all words of their queries."""
+    texts, queries = list(passages), []
+    frequency = Counter(word for text in texts for word in {*text.lower().split()})
+    for row in rows:
+        words = texts[row].split()
+        if kind == "first words":
+            query, rest = words[:8], words[8:]
+        else:  # 3 to 8 words, rare ones more often; every second word is removed from the passage
+            drawn = sorted({*words}, key=lambda word: chance.random() ** frequency[word.lower()])
+            query = drawn[-chance.randint(3, 8) :]
+            rest = [word for word in words if word not in query[::2]]
+        queries.append(" ".join(query))
+        texts[row] = " ".join(rest)
+    return queries, texts
+
+
+def search_choice(s: Setup) -> Iterator[Line]:
+    """Choose k1 and b by queries that are made from 4,000 passages; measure the choice on titles.
+
+    The default is left if the gain on the made queries is more than two standard errors.
+    """
+    grid = [SearchOptions(k1, b) for k1 in (1.2, 0.6, 2) for b in (0.6, 0.3, 0.9)]
+    means: dict[tuple[str, int], list[float]] = {}
+    files = sorted(Path(s.file("search")).glob("*.tsv"))
+    for file, seed in product(files, s.seeds):
+        if file.stem == "paragraphs":  # their titles are their first words
+            continue
+        titles, passages = read(file, 4000)
+        chance, ranks = random.Random(seed), {}
+        rows = chance.sample(range(len(passages)), 300)
+        long = [row for row, text in enumerate(passages) if len(text.split()) >= 16]
+        made = chance.sample(long, min(300, len(long)))
+        for kind in ("titles", "first words", "rare words"):
+            queries, texts, wanted = [titles[row] for row in rows], passages, rows
+            if kind != "titles":
+                queries, texts = _made_queries(kind, passages, made, chance)
+                wanted = made
+            fitted = dw.Search().fit(texts)
+            base, ranks[kind] = fitted._index, []
+            for options in grid:
+                fitted._index = Index(base.words, base.counts, base.grams, options)
+                found = [[hit.row for hit in hits] for hits in fitted.search(queries)]
+                ranks[kind].append(_reciprocal_ranks(found, wanted))
+        for kind, each in ranks.items():
+            gains = np.array(each) - each[0]
+            best = int(gains.mean(axis=1).argmax())
+            error = gains[best].std() / np.sqrt(len(gains[best]))
+            chosen = best if kind == "titles" or gains[best].mean() > 2 * error else 0
+            found = {f"chosen by {kind}": chosen, "the default": 0}
+            for name in found if kind == "titles" else [*found][:1]:
+                mean = ranks["titles"][found[name]].mean()
+                means.setdefault((name, seed), []).append(mean)
+                yield name, seed, f"MRR@10, {file.stem}", mean, ""
+    for (name, seed), found in means.items():
+        yield name, seed, "MRR@10, mean", fmean(found), ""
+
+
+def search_peers(s: Setup) -> Iterator[Line]:
+    """Compare with bm25s and model2vec: the quality on 4,000 passages, and the speed on 100,000.
+
+    model2vec has the word vectors of the same passages, which this program exports.
+    """
+    bm25s, model2vec = map(importlib.import_module, ("bm25s", "model2vec"))
+
+    def theirs(texts: list[str], asked: list[str]) -> Iterator[Any]:
+        ranker = bm25s.BM25()
+        ranker.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
+        yield None
+        tokens = bm25s.tokenize(asked, show_progress=False)
+        yield ranker.retrieve(tokens, k=10, show_progress=False, n_threads=1)[0]
+
+    def ours(texts: list[str], asked: list[str]) -> Iterator[Any]:
+        fitted = dw.Search().fit(texts)
+        yield None
+        yield [[hit.row for hit in hits] for hits in fitted.search(asked)]
+
+    def static(texts: list[str], asked: list[str]) -> Iterator[Any]:
+        v = dw.train(texts, tokenize="words", window=10, min_count=2, threads=1, seed=seed)
+        folder = s.out(f"static-{seed}-{file.stem}")
+        dw.save_sentence_model(v, folder)
+        model = model2vec.StaticModel.from_pretrained(folder)
+        yield None
+        sides = [model.encode(some, use_multiprocessing=False) for some in (asked, texts)]
+        asked_rows, rows = (
+            one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9) for one in sides
+        )
+        yield np.argsort(-(asked_rows @ rows.T), axis=1, kind="stable")[:, :10]
+
+    means: dict[tuple[str, int, str], list[float]] = {}
+    methods = {
+        "`search`, the default": ours,
+        "bm25s, its defaults": theirs,
+        "model2vec, vectors of the same text": static,
+    }
+    for file, seed in product(sorted(Path(s.file("search")).glob("*.tsv")), s.seeds):
+        titles, passages = read(file, 4000)
+        rows = random.Random(seed).sample(range(len(passages)), 300)
+        for name, method in methods.items():
+            *_, found = method(passages, [titles[row] for row in rows])
+            values = _reciprocal_ranks([list(some) for some in found], rows)
+            gains = np.where(values > 0, 1 / np.log2(1 + 1 / np.maximum(values, 0.1)), 0)
+            for metric, mean in (("nDCG@10", gains.mean()), ("MRR@10", values.mean())):
+                means.setdefault((name, seed, metric), []).append(mean)
+                yield name, seed, f"{metric}, {file.stem}", mean, ""
+    for (name, seed, metric), found in means.items():
+        yield name, seed, f"{metric}, mean", fmean(found), ""
+    lines = Path(s.file("corpus.txt")).read_text(encoding="utf-8").splitlines()
+    texts = [" ".join(line.split()[8:62]) for line in lines if len(line.split()) >= 62][:100_000]
+    asked = [" ".join(line.split()[:8]) for line in lines if len(line.split()) >= 62][:200]
+    for seed in s.seeds:
+        for name, method in (*methods.items(),)[:2]:
+            times, steps = [time.process_time()], method(texts, asked)
+            for _ in steps:
+                times.append(time.process_time())
+            yield name, seed, f"index of {len(texts):,} passages, CPU", times[1] - times[0], "s"
+            yield name, seed, "query, CPU", (times[2] - times[1]) / len(asked) * 1000, "ms"
+
+
 def continued(s: Setup) -> Iterator[Line]:
     """Learn three batches of 5,000 documents, day by day or at once, and after a change of labels.
 
@@ -1162,8 +1295,8 @@ FUNCTIONS = (
     speed, divergence, many_texts, small_models, recipe, constants, few_documents, many_labels,
     few_labels, many_classes,
     many_articles, documents,
-    cluster, scale, changes, search, continued, papers_dcme, papers_scdv, papers_distributed,
-    papers_latent,
+    cluster, scale, changes, search, search_choice, search_peers, continued, papers_dcme,
+    papers_scdv, papers_distributed, papers_latent,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
