@@ -1,4 +1,4 @@
-"""Word vectors, document vectors, and text classification with many classes."""
+"""Train word vectors, document vectors, and text classifiers with many classes."""
 
 import importlib
 

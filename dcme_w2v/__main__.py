@@ -1,4 +1,4 @@
-"""The program ``dcme-w2v``, also ``python -m dcme_w2v``."""
+"""The program ``dcme-w2v``, which ``python -m dcme_w2v`` also runs."""
 
 import _signal  # type: ignore[import-not-found]  # built into Python, so nothing has to be loaded
 

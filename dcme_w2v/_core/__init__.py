@@ -1,1 +1,1 @@
-"""Thin Cython bindings of the C core, which run it without the GIL."""
+"""Thin Cython bindings of the C core, which run C code without holding the GIL."""

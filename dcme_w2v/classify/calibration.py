@@ -1,4 +1,4 @@
-"""Calibration: map scores to probabilities that match held-out documents.
+"""Calibrate scores: convert them to probabilities that match held-out documents.
 
 Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
 on the side of a class. If documents have several labels, a probability is the logistic function of
@@ -112,12 +112,12 @@ class Calibration:
         return found + self.constant
 
     def stored(self) -> list[Any]:
-        """Return the kind and the parameters, as model files store them."""
+        """Return the kind and the parameters in the form that model files store."""
         return [self.kind, self.constant, *self.slopes, *([self.noise] if self.noise else [])]
 
     @classmethod
     def restored(cls, stored: Any) -> Calibration:
-        """Restore a stored calibration; raise ValueError if its form is invalid."""
+        """Restore a calibration from its stored form; raise ValueError if the form is invalid."""
         kind, *rest = stored if isinstance(stored, list) and stored else [""]
         numbers: list[Any] = rest
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
@@ -143,14 +143,14 @@ def _log_of_logistic(odds: F64) -> F64:
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the increases in log-odds between knots, whose running sum is 0 at score 0."""
+    """Return the increases in log-odds from knot to knot; log-odds are 0 at a score of 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return the part of each piece between 0 and a score, shape (scores, pieces)."""
+    """Return how much of each linear piece lies between 0 and a score, shape (scores, pieces)."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -236,7 +236,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Return the most likely factors for summing models' scores, and the log-likelihood.
+    """Return the most likely factors for a sum of models' scores, and the log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

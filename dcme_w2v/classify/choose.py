@@ -1,4 +1,4 @@
-"""Choose settings on held-out documents, by default or by the search of --tune.
+"""Choose settings on held-out documents, either by default or by the search of --tune.
 
 A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
 If there are few candidates, all are trained on all folds. If there are many, all are first trained
@@ -89,7 +89,7 @@ def ranking(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 @dataclass(frozen=True)
 class Problem:
-    """A classification problem: labeled documents, given options, and candidate features.
+    """A classification problem: labeled documents, the user's options, and candidate features.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Problem:
         )  # fmt: skip
 
     def rows(self, setting: Setting) -> csr_matrix:
-        """Return the documents as rows with the features of a setting."""
+        """Convert the documents to rows, with the features that a setting specifies."""
         return self.data.matrix if self.under is None else self.under(setting)
 
     @property
@@ -152,7 +152,7 @@ class Problem:
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return the entries of a setting whose options the user has not given.
+        """Return the part of a setting that the user's options leave open.
 
         A given final learning rate also fixes the initial one, because both define one schedule.
         """
@@ -166,7 +166,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the search: candidates, their measure, and training fractions of documents."""
+    """A step of the search: candidates, their measure, and how many documents they train on."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -178,7 +178,7 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return settings equivalent to LinearSVC with C = 1, or with a higher C for few texts.
+    """Return settings equivalent to LinearSVC with C = 1, or with a higher C for few documents.
 
     LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
     the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
@@ -201,7 +201,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
 
 
 def is_dual(problem: Problem, best: Setting) -> bool:
-    """Return whether the dual solver is to be used.
+    """Return whether training should use the dual solver.
 
     It is used if the problem fits into memory, rows are not much longer than 1, and no SGD option
     is given.
@@ -214,7 +214,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate L2 penalties for the dual solver, which are weaker for few texts."""
+    """Return candidate L2 penalties for the dual solver; they are weaker for few documents."""
     count = len(problem.data.labels)
     # With few documents, training needs many epochs if some of them are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
@@ -249,7 +249,7 @@ def _length(problem: Problem, best: Setting) -> float:
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and one with a lower C or learning rate for wrong labels."""
+    """Return the default setting, and one whose lower C or learning rate resists wrong labels."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -263,7 +263,7 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_rates(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate learning rates for many labels that are mostly rare."""
+    """Return candidate learning rates for data with many labels, most of which are rare."""
     return [{**best, **problem.open({"lr": n * RATE_OF_HINGE})} for n in (1, 2)]
 
 
@@ -299,7 +299,7 @@ def of_penalties(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
-    """Return the stages of the search, by default or with --tune; [] if nothing is open."""
+    """Return the stages of the search; [] if the user has decided all settings."""
     given, measure = problem.given, problem.measure
     features = Stage(of_features, measure)
     if given.solver == "lbfgs":
@@ -332,7 +332,7 @@ def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the first candidate that the best one does not clearly beat (Breiman et al. 1984).
+    """Return the first candidate that is not clearly worse than the best (Breiman et al. 1984).
 
     If `clearly` is negative, another candidate is returned unless it is clearly worse than the
     first.
@@ -359,7 +359,7 @@ def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> in
 
 
 def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
-    """Return each document's label that is rarest among all documents."""
+    """Return for each document the one of its labels that is rarest overall."""
     counts = np.bincount(instances_of(labels)[1], minlength=classes).tolist()
     return np.array([min(own, key=counts.__getitem__) for own in labels], dtype=np.int64)
 
@@ -367,7 +367,7 @@ def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
 def folds_of(
     labels: I64, folds: int, random: np.random.Generator, groups: I64 | None = None
 ) -> I64:
-    """Assign documents to folds, such that each class is spread evenly over the folds.
+    """Assign documents to folds so that each class is spread evenly over the folds.
 
     All documents of a group get the same fold. A group counts as the class of its first document.
     """
@@ -384,7 +384,7 @@ def folds_of(
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Out-of-fold scores of documents, with their labels and weights."""
+    """Out-of-fold scores of documents, with the documents' labels and weights."""
 
     scores: F64
     labels: list[Sequence[int]]
@@ -430,7 +430,7 @@ class Choice:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The choice as an entry of the model's JSON file."""
+        """The choice as an entry for the model's JSON record."""
         trials = [{**one, "measure": figure} for one, figure in self.trials]
         return {
             "flags": self.flags, "held_out": self.held_out, "seconds": round(self.seconds, 3),
@@ -439,7 +439,7 @@ class Choice:
 
     @property
     def line(self) -> str:
-        """A message that shows the chosen settings and their comparison."""
+        """A message that shows the chosen settings and how they compare with others."""
         if not self.trials:
             why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
             return f"{self.flags}, chosen without a comparison{why}"
@@ -474,7 +474,7 @@ class _Over(Exception):
 
 
 class Search:
-    """Measures settings by cross-validation, stores the results, and finds the best setting.
+    """Evaluates settings by cross-validation, stores the results, and finds the best setting.
 
     Parameters
     ----------
@@ -568,7 +568,7 @@ class Search:
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
     ) -> list[list[_Trial]]:
-        """Run the trials of all settings on every fold, several at a time."""
+        """Try all settings on every fold, several at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
         size = max([self._rows(one).shape[1] for one in new], default=1)
         threads = min(
@@ -590,7 +590,7 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> csr_matrix:
-        """Return the document rows for a setting; rotate them for the dual solver."""
+        """Return the rows of the documents for a setting; rotate them for the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
@@ -630,7 +630,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on some documents; scale the L2 penalty to their fraction of the total weight."""
+        """Train on some documents; scale the L2 penalty to their fraction of the weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         options = replace(options, l2=l2, threads=1)
@@ -701,7 +701,7 @@ def choose(
 
 
 def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
-    """Return the factor by which each held-out row grows if its norm counts known features only.
+    """Return the factor by which each held-out row grows if its norm counts only known features.
 
     A feature that no training row has gets no weight, but makes the other values of a row of unit
     length smaller. When the model is used, such features have no column, so that scores are higher.

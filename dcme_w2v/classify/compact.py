@@ -1,4 +1,4 @@
-"""Encode the parts of small models: signed levels, idf, words and ascending integers.
+"""Encode the parts of small models: signed levels, idf values, words, and ascending integers.
 
 All of them are compressed with zlib: ascending numbers as differences, and words without the prefix
 that each shares with the previous word.
@@ -31,7 +31,7 @@ WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
 @dataclass(frozen=True)
 class Steps:
-    """Numbers quantized to 256 steps between the lowest and the highest."""
+    """Numbers that are quantized to 256 steps between the lowest and the highest number."""
 
     codes: U8
     lowest: float
@@ -60,7 +60,7 @@ def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]
 
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> CompressedRows:
-    """Unpack the levels in a model file, shape (features, classes)."""
+    """Unpack the levels from a model file, shape (features, classes)."""
     shape = len(kinds), classes
     places = unpack_ascending(model, "places", entries, len(kinds) * classes)
     levels = unpack(model, "levels", np.int8, entries)
@@ -79,7 +79,7 @@ def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
 
 
 def pack_words(words: Words) -> U8:
-    """Pack words in byte order, as lengths of shared prefixes and as remaining bytes."""
+    """Pack words that are in byte order as lengths of shared prefixes and remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
     near = np.arange(1, len(words))  # indices of words that have matched the previous word so far
@@ -95,7 +95,7 @@ def pack_words(words: Words) -> U8:
 
 
 def unpack_words(model: Model, count: int) -> Words:
-    """Unpack the words in a model file."""
+    """Unpack the words from a model file."""
     length = int(model.number("words_length", 0, MAX_ROWS))
     data = _decompressed(model, "words", 2 * count + length)
     try:
@@ -106,7 +106,7 @@ def unpack_words(model: Model, count: int) -> Words:
 
 
 def pack(numbers: Array, strategy: int = zlib.Z_RLE) -> U8:
-    """Compress the bytes of numbers by significance: the lowest bytes of all numbers first."""
+    """Compress numbers byte by byte: first the lowest bytes of all numbers, then the next ones."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
     packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, WINDOW, MEMORY, strategy)
@@ -114,7 +114,7 @@ def pack(numbers: Array, strategy: int = zlib.Z_RLE) -> U8:
 
 
 def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Array:
-    """Decompress `count` numbers in a model file."""
+    """Decompress `count` numbers from a model file."""
     kind = np.dtype(dtype).newbyteorder("<")
     data = _decompressed(model, name, count * kind.itemsize)
     if len(data) != count * kind.itemsize:
@@ -124,12 +124,12 @@ def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Arra
 
 
 def pack_ascending(numbers: I64) -> U8:
-    """Compress the differences of ascending numbers."""
+    """Compress the differences between ascending numbers."""
     return pack(np.diff(numbers, prepend=0))
 
 
 def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
-    """Decompress ascending numbers in a model file, and check that they are below a bound."""
+    """Decompress ascending numbers from a model file, and check that they are below a limit."""
     found = np.cumsum(unpack(model, name, np.int64, count))
     if ((found < 0) | (found >= below)).any() or (np.diff(found) <= 0).any():
         raise model.fault(name, f"must ascend and stay below {below}")
@@ -137,7 +137,7 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
 
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
-    """Decompress an array in a model file; raise if it has more than `most` bytes."""
+    """Decompress an array from a model file; raise an error if it has more than `most` bytes."""
     data = model.array(name, "uint8", None).tobytes()
     try:
         return zlib.decompressobj(WINDOW).decompress(data, most + 1)

@@ -1,4 +1,4 @@
-"""Constants that decide which settings are chosen for given data.
+"""Constants that determine which settings are chosen for the data.
 
 Other defaults are declared with their options, and parameters of a method beside the method. The
 suite `constants` in results.csv shows the effect of other values on training documents.

@@ -100,7 +100,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Return how many earlier documents contain each feature, computed from its idf.
+        """Return how many earlier documents contain each feature, as computed from its idf.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -128,7 +128,7 @@ class GrownFeatures(TextFeatures):
 
 
 def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Move the columns of a matrix to other positions."""
+    """Move the columns of a matrix to new positions."""
     parts = (matrix.data, column_of[matrix.indices], matrix.indptr)
     found = csr_matrix(parts, shape=(matrix.shape[0], columns))
     found.sort_indices()
@@ -167,7 +167,7 @@ class Continued:
     def settings(
         self, options: ClassifyOptions, features: FeatureOptions
     ) -> tuple[ClassifyOptions, FeatureOptions]:
-        """Return the model's options, updated with given options for the training schedule.
+        """Return the model's options, updated with the user's options for the training schedule.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Continued:
         return self._filled(options, self._options, self.model.options), own
 
     def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
-        """Return text features to which new documents can add columns; None for vectors."""
+        """Return text features to which new documents can add columns, or None for vectors."""
         own = self.model.text
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
@@ -189,7 +189,7 @@ class Continued:
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
-        """Update the options `own` with given options that differ from the options `trained`."""
+        """Update the options `own` with the user's options that differ from `trained`."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)
@@ -205,7 +205,7 @@ class Continued:
         return replace(given, **found)
 
     def start(self, corpus: Dataset) -> Start:
-        """Return the model's weights, arranged by the new documents' columns and classes."""
+        """Return the model's weights in the order of the new documents' columns and classes."""
         model, bias = self.model, self._options.bias
         classes, text = corpus.classes, corpus.text
         place = np.array([classes.index(name) for name in model.classes])
@@ -255,7 +255,7 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """The input column of each row in the model's weights."""
+        """For each row of the model's weights, the input column."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 
@@ -301,7 +301,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return why training cannot continue from a model, or "" if it can."""
+    """Return the reason why training cannot continue from a model, or "" if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"

@@ -87,7 +87,7 @@ class DocumentsJob:
 
 @dataclass
 class Dataset:
-    """The documents of the input, divided into training and held-out ones.
+    """The documents of the input, divided into training documents and held-out documents.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Dataset:
 
     @functools.cached_property
     def classes(self) -> list[str]:
-        """The sorted labels of the training documents and of a model that training starts from."""
+        """The sorted labels of the training documents and of the initial model, if any."""
         return sorted({*self.counts, *(self.before.classes if self.before else ())})
 
     @functools.cached_property
@@ -172,25 +172,25 @@ class Dataset:
 
     @functools.cached_property
     def multilabel(self) -> bool:
-        """Whether any training document of this or an earlier run has several labels."""
+        """Whether any training document, in this run or an earlier one, has several labels."""
         several = self.before is not None and self.before.multilabel
         return several or any(len(labels) != 1 for labels in self.labels if labels)
 
     @property
     def none(self) -> int:
-        """Number of training documents that are known to have no label."""
+        """Number of training documents that are explicitly marked as having no label."""
         return sum(bool(one) and not len(one) for one in self.labels)
 
     @property
     def groups(self) -> I64:
-        """The group of each row; rows in a group, such as a sentence's tokens, share a fold."""
+        """The group of each row; rows of a group, such as a sentence's tokens, share a fold."""
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether texts are kept and are so short that words rarely repeat in them."""
+        """Whether the texts are kept, and are so short that words rarely occur twice in a text."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
@@ -205,13 +205,13 @@ class Dataset:
         return replace(self, text=text, matrix=matrix)
 
     def with_held(self) -> Dataset:
-        """Return the training documents and, if texts are kept, the held-out ones."""
+        """Return the training documents and, if texts are kept, the held-out documents."""
         if self.text is None or not self.held_texts:
             return self
         return replace(self, held_matrix=self.text.transform(self.held_texts))
 
     def by_label(self) -> tuple[Dataset, csr_matrix]:
-        """Split the training documents into labeled ones and rows without a label."""
+        """Split the training documents into labeled documents and rows without a label."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
         labeled = replace(
@@ -222,7 +222,7 @@ class Dataset:
 
 
 def _is_typed(path: Source) -> bool:
-    """Return whether a source has types: unlike CSV, it distinguishes "1.5" from 1.5."""
+    """Return whether a source stores types, and thus distinguishes "1.5" from 1.5, unlike CSV."""
     if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
         return isinstance(path, Table) and path.rows is not None
     return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
@@ -231,7 +231,7 @@ def _is_typed(path: Source) -> bool:
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
 ) -> str:
-    """Summarize the documents in one line; `without_label` describes unlabeled documents."""
+    """Summarize the documents in one line; `without_label` is the name for unlabeled documents."""
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} {noun}" if classes else ""
     line += f", {read.matrix.shape[1]:,} features"
@@ -247,7 +247,7 @@ def corpus_line(
 
 
 def are_vectors(docs: Sequence[str]) -> bool:
-    """Return whether the input consists of vectors, not text."""
+    """Return whether the input consists of vectors rather than text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
         raise UsageError("the input mixes text and vectors; give files of one kind")
@@ -255,7 +255,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error message for files without labels; it says where labels belong.
+    """Return the error message for files without labels, which says where labels belong.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def _array(weights: list[float]) -> F64 | None:
 
 
 def _weighs(document: Document, weights: list[float]) -> bool:
-    """Store a document's weight, if the table has one; return whether the weight is above 0."""
+    """Store a document's weight, if the table has weights; return whether it is above 0."""
     if not document.kept:
         return True
     [value] = document.kept
@@ -405,7 +405,7 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; raise an error if there are far more than the files' size allows."""
+    """Yield documents; raise an error if there are far more than the size of the files allows."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
@@ -422,7 +422,7 @@ class _Texts:
         self._room = room
 
     def kept(self, text: Text) -> Text:
-        """Keep a text, or drop all texts once the limit is exceeded; return the text."""
+        """Keep a text, or drop all texts if the limit is exceeded; return the text."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text
@@ -481,7 +481,7 @@ class Doubts:
         self._tag = ""
 
     def add(self, document: Document) -> None:
-        """Look at a document with labels."""
+        """Examine a labeled document."""
         self._first = self._first if self._documents else document.labels
         self._documents += 1
         self._classes.update(document.labels)
@@ -492,7 +492,7 @@ class Doubts:
         self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
-        """Warn about probable mistakes in the documents that were added.
+        """Warn about probable mistakes in the documents that were examined.
 
         Signs of mistakes are a header in the first line, almost as many classes as documents,
         labels that are longer than the texts, numbers beside names of labels, and markup.
@@ -566,7 +566,7 @@ _NULLS = frozenset(("nan", "NaN", "NA", "N/A", "<NA>", "None", "null", "NULL"))
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
-    """Raise UsageError if no held-out document has a label that a model can predict.
+    """Raise UsageError if no held-out document has a label that the model can predict.
 
     Without `classes`, labels are not compared.
     """
@@ -596,7 +596,7 @@ def pieces(
     labels: str | None,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield batches of rows in the form that a model takes, with labels and documents.
+    """Yield batches of rows in the form that a model accepts, with their labels and documents.
 
     Vectors come without documents. At the end, this raises CorpusError if labels are required and
     no document has one, and warns if at least a tenth of the documents contain none of the model's
@@ -643,7 +643,7 @@ def _pieces(
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to a model's columns, and warn if other columns are dropped."""
+    """Restrict vectors to a model's columns; warn if other columns are dropped."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(
@@ -654,7 +654,7 @@ def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
-    """Return the class index of each distinct label; -1 for labels that are not classes."""
+    """Return the class index of each distinct label, or -1 if the label is not a class."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 

@@ -51,7 +51,7 @@ MOST_VISITS = 100  # maximum number of times that partial_fit visits a row
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Choose the softmax with L-BFGS for small numeric data, because this solver is then fast.
+    """Choose the softmax with L-BFGS if the data is numeric and small, because it is fast then.
 
     The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
     small sets of texts, for which the hinge loss is better.
@@ -166,7 +166,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     _calibration: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
-        """Fit to rows with labels.
+        """Fit the classifier to rows and their labels.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_labels(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit to rows, each of which has a single label."""
+        """Fit the classifier to rows that have one label each."""
         check_all_labeled(y)
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -224,7 +224,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _sets_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
     ) -> Labeled:
-        """Combine rows with their labels in an indicator matrix."""
+        """Combine rows with their labels, which an indicator matrix contains."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
@@ -247,7 +247,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_sets(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit to rows whose labels are in an indicator matrix."""
+        """Fit the classifier to rows whose labels are given by an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
@@ -286,7 +286,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return a trainer that uses the workers of `cluster`; None to train in this process."""
+        """Return a trainer that uses the workers of `cluster`, or None to train in this process."""
         options = DistributeOptions(self.cluster, self.shards, self.distribute)
         if options.cluster is None:
             return None
@@ -446,7 +446,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sample_weight: ArrayLike | None,
         once: bool = True,
     ) -> Labeled:
-        """Apply class weights to rows, and drop rows with the weight 0.
+        """Multiply the rows' weights by class weights, and drop rows with a weight of 0.
 
         Only the proportions matter, except in `partial_fit`, which sees only some of the rows.
         """

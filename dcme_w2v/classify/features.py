@@ -1,4 +1,4 @@
-"""Convert text to sparse vectors of weighted counts of words and n-grams.
+"""Convert text to sparse vectors that contain weighted counts of words and n-grams.
 
 Texts are UTF-8 bytes. Columns are in descending order of frequency. Words and word n-grams form one
 block of columns, character n-grams another. Each block is limited by frequency and scaled to unit
@@ -43,7 +43,7 @@ REPEATED = 2  # minimum number of documents in which a character n-gram must occ
 
 @dataclass
 class Counted:
-    """The counts of all features in documents, from which columns are chosen.
+    """The counts of all features in the documents; the columns are chosen from these features.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class TextFeatures:
         idf: F32,
         buckets: I64 | None = None,
     ) -> TextFeatures:
-        """Restore features from the stored parts of a model."""
+        """Restore features from the parts that a model file stores."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
@@ -126,7 +126,7 @@ class TextFeatures:
 
     @property
     def names(self) -> Words | None:
-        """The name of each column; computed when first used, because trials do not need names."""
+        """The names of the columns, computed on first use, because trials do not need them."""
         if callable(self._names):
             self._names = self._names()
         return self._names
@@ -144,7 +144,7 @@ class TextFeatures:
         return self.names.text[self.names.offsets[:-1]] == ord(" ")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit values that can be recomputed, and values that only `under` needs."""
+        """Return the state to pickle, without values that can be recomputed."""
         state = {k: v for k, v in self.__dict__.items() if k != "_is_subword"}
         return state | {"_counted": None, "_names": self.names}
 
@@ -193,7 +193,7 @@ class TextFeatures:
         return self._fitted(counts)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features with fewer kinds of n-grams, and the documents' rows with these features.
+        """Return features with fewer kinds of n-grams, and the rows of the documents for them.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
         `subwords`.
@@ -217,7 +217,7 @@ class TextFeatures:
         return self._weighted(counts).matrix()
 
     def _occurring(self, counts: CompressedRows) -> CompressedRows:
-        """Assign columns to the hash values that occur."""
+        """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
             raise CorpusError("the documents contain no words; give documents with text")
@@ -234,7 +234,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Convert documents to rows like `transform`, but do not import scipy for few documents."""
+        """Convert documents to rows as `transform` does, but without scipy if they are few."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -247,7 +247,7 @@ class TextFeatures:
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count those words and word n-grams of texts that have a column."""
+        """Count the words and word n-grams of texts that have a column."""
         parts = list(map(self._tokenized, texts))
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(list(map(len, parts)), out=offsets[1:])
@@ -264,7 +264,7 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _tokenized(self, text: Text) -> bytes:
-        """Split a text into words, and join them by spaces."""
+        """Split a text into words, and join the words by spaces."""
         if self._tokenizer is None or self.is_by_token:
             return bytes_of(text)
         return self._tokenizer.tokenize(text)[0]
@@ -285,7 +285,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return the hashed columns of a text; ~column is a column with the sign -1."""
+        """Return the hashed columns of a text; ~column means that the column has the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):

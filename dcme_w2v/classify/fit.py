@@ -103,7 +103,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """How `fit_linear` runs and reports; by default, it shows and saves nothing.
+    """Settings for how `fit_linear` runs and reports; by default, it shows and saves nothing.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
 
 
 def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
-    """Fit to classes: the first `size` classes are labels, and one more may be "none"."""
+    """Fit a classifier; the first `size` classes are labels, and one more may mean "no label"."""
     choice = None
     if job.chooses and job.remote is None:
         choice = choose(problem, job.seconds, job.reporter, job.received)
@@ -210,7 +210,7 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
 def _divided(
     data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
 ) -> tuple[Labeled, Labeled | None]:
-    """Split documents into those for training and those for calibration.
+    """Split documents into training documents and calibration documents.
 
     If there are few documents, none are left out, because cross-validation calibrates, except for
     trees.
@@ -277,7 +277,7 @@ def _calibrate(
 
 
 def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: bool) -> None:
-    """Fit the calibration, and for several labels the threshold, to held-out documents."""
+    """Fit the calibration, and the threshold if there are several labels, to held-out documents."""
     kind = "logistic" if several else "normalized"
     fitted.calibration = Calibration.fit(kind, held.scores, held.labels, held.weights)
     if several and any(held.labels):
@@ -287,7 +287,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
-    """Return the frequency-based label offsets that improve nDCG@5 most.
+    """Return those frequency-based offsets of the labels' scores that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
     All offsets are 0 if none is clearly better.
@@ -309,7 +309,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
 
 
 def _check_loss(task: Task, scorer: Scorer) -> None:
-    """Raise an error if the training loss is far above that of a model with zero weights."""
+    """Raise an error if the training loss is far above the loss of a model with zero weights."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
     # Objectives that draw samples make the differences between scores too large.
@@ -328,7 +328,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise an error if predictions are far worse than in the trials."""
+    """Raise an error if predictions are far worse than in the trials of the settings."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -359,7 +359,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The training of one set of weights: the inputs of learners, and their results.
+    """A training task for one set of weights: the inputs of a learner, and its results.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ class Task:
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the measures of an epoch, and its weights if they are the best so far."""
+        """Store the measures of an epoch, and also its weights if they are the best so far."""
         self.records.append(dict(record))
         if self.best_tables:
             figure = record[self.figure]
@@ -463,7 +463,7 @@ class Task:
                     self.best_tables[name][:] = table
 
     def is_over(self) -> bool:
-        """Return whether the measure has not improved for `patience` epochs."""
+        """Return whether the held-out measure has not improved for `patience` epochs."""
         patience = self.options.patience
         if not patience or self.holdout is None or not self.records:
             return False
@@ -471,7 +471,7 @@ class Task:
         return len(figures) - 1 - figures.index(max(figures)) >= patience
 
     def train(self) -> None:
-        """Train until the last epoch or early stopping; restore the best epoch's weights.
+        """Train until the last epoch or an early stop; restore the weights of the best epoch.
 
         Raises
         ------
@@ -488,7 +488,7 @@ class Task:
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
-        """Call a solver `run`, and report its iterations as epochs.
+        """Call the solver `run`, and report its iterations as epochs.
 
         `run` is called with two functions: the first takes the number and loss of a finished
         iteration and returns whether to stop; the second raises Interrupted if a signal was
@@ -527,14 +527,14 @@ class Task:
 
 
 def _second_half(options: ClassifyOptions, share: float) -> ClassifyOptions:
-    """Return options for the second half of a schedule, without an L2 penalty."""
+    """Return options for the second half of a training schedule, without an L2 penalty."""
     lr, epochs = options.lr or 0.0, options.epochs or 1
     bias = float(share * (options.bias or 0))
     return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0, bias=bias)
 
 
 class SgdRun(TrainingRun):
-    """A resumable training run with stochastic gradient descent."""
+    """A training run by stochastic gradient descent, which can be resumed."""
 
     kind, unit = "classes", "documents"
 
@@ -552,7 +552,7 @@ class SgdRun(TrainingRun):
         self._task.end_epoch(record)
 
     def is_over(self) -> bool:
-        """Return whether the measure has not improved for `patience` epochs."""
+        """Return whether the held-out measure has not improved for `patience` epochs."""
         return self._task.is_over()
 
     def current_model(self) -> Fitted:
@@ -571,12 +571,12 @@ class SgdRun(TrainingRun):
         return Fingerprint(hashes, self._task.job.described)
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the current weights and the best ones for checkpoints."""
+        """Return the tables to store in checkpoints: the current and the best weights."""
         best = {f"best_{name}": table for name, table in self._task.best_tables.items()}
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
-        """Return the measures of all epochs so far for checkpoints."""
+        """Return the measures of all epochs so far, to store them in checkpoints."""
         task = self._task
         return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
 
@@ -630,13 +630,13 @@ class RemoteTraining(Protocol):
     """The protocol of training on workers, which `dcme_w2v.cluster.distribute` implements."""
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the options for workers; raise UsageError if one is not supported."""
+        """Return the options for the workers; raise UsageError if an option is not supported."""
 
     def train(self, task: Task) -> None:
-        """Train on the workers until the end."""
+        """Train on the workers until training is complete."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Return the training record; possibly rescale weights on held-out documents first."""
+        """Rescale the weights on held-out documents if necessary; return the training record."""
 
 
 def _hash_of(data: Labeled) -> str:
@@ -651,7 +651,7 @@ PIECE = 16384  # number of documents that are scored at a time, as in csrc/class
 def resource_estimate(
     matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
-    """Estimate what training requires, in documents and bytes, and what is available.
+    """Estimate how much memory training requires for how many documents, and how much is available.
 
     Parameters
     ----------
@@ -702,7 +702,7 @@ def resource_estimate(
 
 
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
-    """Estimate the memory that training trees needs besides the documents.
+    """Estimate the memory that the training of label trees needs besides the documents.
 
     On EURLEX57K, each label of a document adds about ten weights and two feature rows to a tree.
     """

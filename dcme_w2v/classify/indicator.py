@@ -1,4 +1,4 @@
-"""Indicator matrices, scikit-learn's format for rows that may have several labels."""
+"""Convert indicator matrices, scikit-learn's format for rows that may have several labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LABELS = 2**31 - 2  # indices in the core have 32 bits, and one class is nee
 
 
 class Indicator(NamedTuple):
-    """The form of an indicator matrix."""
+    """The form of an indicator matrix, in which predictions are returned."""
 
     is_sparse: bool
     columns: int
@@ -24,7 +24,7 @@ class Indicator(NamedTuple):
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether labels are an indicator matrix: sparse, or with several columns."""
+    """Return whether labels are an indicator matrix, that is, sparse or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # y is a list whose rows have different lengths
@@ -68,7 +68,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 
 def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
-    """Make an indicator matrix from the labels of each row."""
+    """Make an indicator matrix from lists of labels, one for each row."""
     from scipy.sparse import csr_matrix
 
     sets = list(labels)

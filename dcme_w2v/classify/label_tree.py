@@ -57,7 +57,7 @@ ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "
 
 @dataclass(frozen=True)
 class Tree:
-    """A label tree: the arrays of csrc/classify/label_tree.h, and the label at each position.
+    """A label tree: the arrays of csrc/classify/label_tree.h, and the label of each leaf position.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Tree:
         return type(self), (dict(self.arrays), self.features, self.bias)
 
     def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
-        """Return each document's most probable labels (-1: none), and their log-probabilities."""
+        """Return each document's most probable labels (-1: none) and their log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)
         self.core.best(documents, begin, end, BEAM, places, scores)  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ class Tree:
         return labels.astype(np.int32), scores
 
     def weights(self, label: int) -> F32:
-        """Return the weights of a label in its leaf, shape (features,)."""
+        """Return the weights that a label has in its leaf, shape (features,)."""
         children, starts = self.arrays["children"], self.arrays["starts"]
         nodes = len(children) - 1
         place = nodes + int(np.flatnonzero(self.arrays["labels"] == label)[0])
@@ -107,7 +107,7 @@ class Tree:
 def coded(
     values: F32,
 ) -> tuple[I8, F64]:
-    """Quantize nonzero weights to signed levels; also return the lowest and highest magnitude."""
+    """Quantize nonzero weights to signed levels; also return the lowest and highest magnitudes."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
@@ -173,7 +173,7 @@ def centroids(
     classes: int,
     random: np.random.Generator,
 ) -> F32:
-    """Return a unit vector per label: the random projection of the sum of its documents."""
+    """For each label, return a random projection of the sum of its documents, as a unit vector."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))
@@ -193,7 +193,7 @@ def centroids(
 
 
 def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
-    """Divide points into groups of at most LEAF, by recursive balanced 2-means."""
+    """Divide points into groups of at most LEAF points by recursive balanced 2-means."""
     found: list[I64] = []
     waiting = [np.arange(len(points))]
     while waiting:
@@ -218,7 +218,7 @@ def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
 
 
 def _levels(groups: int) -> list[I64]:
-    """Return the parent of each node, one level after another, from the leaves up."""
+    """Return the parent of each node, level by level from the leaves upward."""
     found: list[I64] = []
     while groups > ROOT:
         found.append(np.arange(groups) // BRANCH)
@@ -283,7 +283,7 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """Yield each node's documents, the children they belong to, and the number of children."""
+    """Yield each node's documents, the children that they belong to, and the number of children."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))
@@ -303,7 +303,7 @@ def _train_node(
     options: ClassifyOptions,
     weights: F32 | None,
 ) -> _Rows:
-    """Train a node; return its weights, except small ones and empty rows."""
+    """Train a node; return its weights without small weights and empty rows."""
     from scipy.sparse import csr_matrix
 
     if not len(documents):
@@ -341,7 +341,7 @@ LOWEST = -20.0  # the log-probability of a label that no tree returns
 
 
 class Forest(Scorer):
-    """Several trees over the same labels; a score is the log of their mean probability.
+    """Several trees over the same labels; a score is the log of the trees' mean probability.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ SAME = 1e-6  # weights that differ by less than this fraction count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
-    """Return one instance per label of each document: document and class indices."""
+    """Return an instance, a document index and a class index, for each label of each document."""
     sizes = [len(own) for own in labels]
     flat = [label for own in labels for label in own]
     return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
@@ -33,7 +33,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents, the class indices of their labels (-1: not a class), and their weights.
+    """Documents with their weights and the class indices of their labels (-1: not a class).
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Labeled:
     groups: I64 | None = None
 
     def weighted(self, weights: F64) -> Labeled:
-        """Set weights after scaling them to the mean 1, since only proportions matter.
+        """Set the weights, scaled to a mean of 1, because only their proportions matter.
 
         The mean weight becomes 1. Documents with weight 0, and the lightest documents that together
         have less than a millionth of the total weight, are left out.
@@ -82,18 +82,18 @@ class Labeled:
 
     @property
     def held_together(self) -> int:
-        """Number of groups that folds keep together: documents, or sentences of tokens."""
+        """Number of groups that are kept together in a fold: documents, or sentences of tokens."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
-        """Return the documents' weights, scaled to the sum 1."""
+        """Return the documents' weights, scaled so that their sum is 1."""
         if self.weights is None:
             return np.full(len(self.labels), 1 / max(1, len(self.labels)))
         found = self.weights.astype(np.float64)
         return found / found.sum()
 
     def instances(self) -> tuple[I64, I32]:
-        """Return one instance per label: document and class indices."""
+        """Return an instance, a document index and a class index, for each label."""
         return instances_of(self.labels)
 
     def instance_weights(self) -> F32 | None:
@@ -115,7 +115,7 @@ class Labeled:
 def class_weights(
     given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> F64:
-    """Return the weight of each class, balanced or as given.
+    """Return the weight of each class, either balanced or as the user gave it.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return the class weight of each document: the mean over its labels, or 1 if it has none."""
+    """Return each document's class weight, which is the mean over its labels (1 without labels)."""
     rows, numbers = instances_of(labels)
     own = np.append(class_weights, 1.0)[numbers]  # the label -1 is not a class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
@@ -171,7 +171,7 @@ _NOT_IN_FILES = re.compile("[\0\ud800-\udfff]")
 
 
 def kind_of_labels(labels: Iterable[Any]) -> str:
-    """Return the type of labels: str, int (also for whole floats) or bool.
+    """Return the type of the labels: str, int (also for floats without fraction) or bool.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 
 def name_of_label(label: Any, kind: str) -> str:
-    """Return the text that represents a label in files."""
+    """Return the text that files contain for a label."""
     given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
     name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
@@ -212,13 +212,13 @@ def name_of_label(label: Any, kind: str) -> str:
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Return the label that a text represents in files; raise ValueError for other texts."""
+    """Return the label for a text in a file; raise ValueError if the text is not a label."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name
 
 
 def array_of_labels(labels: Sequence[Any]) -> Array:
-    """Convert labels of one type to an array, of objects for very large integers."""
+    """Convert labels of one type to an array, which holds objects if integers are very large."""
     found = np.array(labels) if len(labels) else np.zeros(0, dtype=np.str_)
     return found if found.dtype.kind in "bUiu" else np.array(labels, dtype=object)

@@ -1,4 +1,4 @@
-"""Weights quantized to a few levels, for fused features and small models."""
+"""Weights that are quantized to a few levels, for fused features and small models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIAS = 1.0  # value of the bias feature in models built from levels
 
 @dataclass(frozen=True)
 class Evidence:
-    """Feature-class pairs with their quantized levels.
+    """Pairs of a feature and a class with their quantized levels.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Evidence:
     loss: float
 
     def columns(self) -> csr_matrix:
-        """Return the matrix C such that X @ C gives the fused features h of the rows X.
+        """Return the matrix C for which X @ C is the matrix of fused features h of the rows X.
 
         float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
         c.

@@ -1,4 +1,4 @@
-"""Metrics of classifiers and clusterings, computed over batches of documents."""
+"""Compute metrics of classifiers and clusterings over batches of documents."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the log of a minimum probability; raise UsageError if it is not from 0 to 1."""
+    """Return the logarithm of a minimum probability; raise UsageError if it is not from 0 to 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least!r:.40}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
@@ -52,7 +52,7 @@ def best_classes(scores: F64, count: int) -> Top:
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
-    """Return for each document and class whether it is a label, shape (documents, classes)."""
+    """Return for each document whether each class is a label, shape (documents, classes)."""
     found = np.zeros((len(labels), classes), dtype=bool)
     for row, wanted in enumerate(labels):
         found[row, [label for label in wanted if label >= 0]] = True
@@ -79,7 +79,7 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 
 
 class Reliability:
-    """Sums that compare predicted probabilities with observed frequencies, in ten bins.
+    """Compares predicted probabilities with observed frequencies in ten bins.
 
     If documents have one label, the probability of the best class is compared with its accuracy. If
     they have several, each label's probability, if at least `LEAST_SHOWN`, is compared with how
@@ -92,7 +92,7 @@ class Reliability:
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add predictions: their probabilities, whether they are right, and their weights."""
+        """Add predictions by their probabilities, whether they are correct, and their weights."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -114,7 +114,7 @@ class Reliability:
 
 
 class Measures:
-    """Sums over documents, from which `result` computes the metrics.
+    """Collects sums over documents, from which `result` computes the metrics.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class Measures:
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:
-        """Return micro averages, and macro averages over classes that are true or predicted."""
+        """Return micro averages, and macro averages over classes that occur or are predicted."""
         wanted, unknown = self._wanted[:-1], self._wanted[-1]
         precision, recall, f1 = _f1(self._right, self._predicted, wanted)
         seen = (wanted > 0) | (self._predicted > 0)
@@ -343,7 +343,7 @@ class ClusterMeasures:
         self._counts: dict[tuple[str, int], int] = {}
 
     def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
-        """Add documents by their most probable cluster and first label."""
+        """Add documents, given by their most probable clusters and their first labels."""
         for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
             self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 

@@ -88,7 +88,7 @@ class Explanation(Rows[tuple[str, float]]):
 
 @dataclass(frozen=True, repr=False)
 class Predictor(Sealed, Shown, ABC):
-    """A model that predicts classes, with the methods that all such models share.
+    """Base class of models that predict classes, with the methods that they all share.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Predictor(Sealed, Shown, ABC):
     @property
     @abstractmethod
     def features(self) -> int:
-        """Number of columns of the rows that the model takes."""
+        """Number of columns that the model's input rows have."""
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -153,7 +153,7 @@ class Predictor(Sealed, Shown, ABC):
         """Return the weights of the features for a class, shape (features,)."""
 
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
-        """Convert documents to vectors; raise an error if the model takes vectors."""
+        """Convert documents to vectors; raise an error if the model does not take text."""
         if self.text is None:
             raise UsageError(
                 "the model classifies vectors, not text; give an svmlight or .npz file"
@@ -171,7 +171,7 @@ class Predictor(Sealed, Shown, ABC):
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def _in_order(self, batches: Iterable[F64]) -> F64:
-        """Reorder columns of values from the order of `classes` to the order of `classes_`."""
+        """Reorder columns from the order of `classes` to the order of `classes_`."""
         labels = self.labels
         order = sorted(range(len(labels)), key=labels.__getitem__)
         found = np.concatenate([np.empty((0, len(labels))), *batches])
@@ -207,7 +207,7 @@ class Predictor(Sealed, Shown, ABC):
         return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def rows_of(self, texts: Any) -> csr_matrix:
-        """Convert texts to rows; return rows unchanged if the model takes vectors."""
+        """Convert texts to rows; if the model takes vectors, return them unchanged."""
         if self.text is None:
             return check_rows(texts)
         return self.rows(told_texts(texts))
@@ -282,7 +282,7 @@ class Predictor(Sealed, Shown, ABC):
         threads: int | None = None,
         min_probability: float | None = None,
     ) -> Iterator[list[tuple[str, float]]]:
-        """Yield the results of `predict_top` for documents that are given as vectors."""
+        """Yield the results of `predict_top` for documents that are already vectors."""
         if min_probability is None and not topn and self.record.get(NONE):
             min_probability = self.threshold
         threshold = self.threshold if min_probability is None else min_probability
@@ -298,7 +298,7 @@ class Predictor(Sealed, Shown, ABC):
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
-        """Return the highest-weighted features of a class, or features' contributions in a text.
+        """Return the highest-weighted features of a class, or what a text's features contribute.
 
         Without a text, these are the features with the highest weights for the class. With a text,
         they are its features that change the difference between the scores of the class and of the
@@ -361,7 +361,7 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return an object that scores these rows; None if the model is not linear."""
+        """Return an object that scores these rows, or None if the model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
@@ -371,14 +371,14 @@ class Predictor(Sealed, Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features with the highest weights; for tf-idf text, idf scales the weights."""
+        """Return the features with the highest weights (multiplied by idf for tf-idf text)."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record, except those of text features."""
+        """Return the entries of the model's record, except those about text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -402,7 +402,7 @@ class Predictor(Sealed, Shown, ABC):
 def restored(
     model: Model, options: type[Checked] | None, text: TextFeatures | None
 ) -> tuple[Any, ...]:
-    """Restore the attributes of `Predictor` from a model file's record."""
+    """Restore the attributes of `Predictor` from the record of a model file."""
     record = model.value("record", dict)
     if type(record.get(COLUMNS, 0)) not in (int, type(None)):
         raise model.fault("record", f"{COLUMNS} is not a number")
@@ -417,7 +417,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows, and log-probabilities of classes or latent classes."""
+    """Yield batches of rows with the log-probabilities of their classes or latent classes."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -440,7 +440,7 @@ def load_classifier(path: PathLike) -> Predictor:
 
 @dataclass(frozen=True, repr=False)
 class Classifier(Predictor):
-    """A classifier trained by `classify train`, together with the features that it takes.
+    """A classifier that `classify train` trained, with the features that it uses.
 
     Attributes
     ----------
@@ -452,7 +452,7 @@ class Classifier(Predictor):
 
     @property
     def features(self) -> int:
-        """Number of columns of the rows that the model takes."""
+        """Number of columns that the model's input rows have."""
         return self.weights.features
 
     @property
@@ -468,7 +468,7 @@ class Classifier(Predictor):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield the most probable classes, which trees find without scoring all classes."""
+        """Yield the most probable classes; label trees find them without scoring all classes."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -486,7 +486,7 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return an object that scores these rows, perhaps with only the weights that they use."""
+        """Return an object that scores these rows; it may hold only the weights that they use."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
@@ -517,7 +517,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of the labels, and check that all names represent this type."""
+    """Return the Python type of the labels, after checking that all names fit this type."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -529,7 +529,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Restore the calibration, which is the softmax if none is stored."""
+    """Restore the calibration; if none is stored, it is the softmax."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)
@@ -574,7 +574,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
-    """Restore the text features of a model file; None if the model takes vectors."""
+    """Restore the text features from a model file, or return None if the model takes vectors."""
     if model.description.get("features", {}) is None:
         return None
     options = model.options("features", FeatureOptions)

@@ -1,4 +1,4 @@
-"""Extract n-grams of words, and of characters within words, from texts."""
+"""Extract word n-grams, and character n-grams within words, from texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_WORD = 4096  # longer runs of characters without spaces are data, not words
 
 
 class NGrams:
-    """The word n-grams of documents, with IDs that follow those of the words.
+    """The word n-grams of documents; their IDs follow the IDs of the words.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class NGrams:
         self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
-        """Return the IDs of words and n-grams in the order of first appearance and length."""
+        """Return the IDs of words and n-grams, ordered by first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Words, numbers: I64) -> Words:
@@ -122,7 +122,7 @@ class Subwords:
         return Words(*table.words(np.arange(len(table)))), counts.matrix()
 
     def counts(self, table: Table) -> CompressedRows:
-        """Count the n-grams that are in a table, shape (texts, IDs); columns are not sorted."""
+        """Count the n-grams in a table, shape (texts, IDs), without sorting the columns."""
         return self._counts(table, learns=False)
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:

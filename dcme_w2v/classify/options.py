@@ -136,7 +136,7 @@ class FeatureOptions(Checked):
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Fill in the defaults of `classify train` for the first words of documents."""
+        """Fill in the defaults that `classify train` uses for the first words of documents."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
@@ -149,7 +149,7 @@ class FeatureOptions(Checked):
         )
 
     def features_of(self, classes: int) -> int:
-        """Return how many features `classify train` keeps by default for this many classes."""
+        """Return how many features `classify train` keeps by default for a number of classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -178,7 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values; drop its learning rate if another algorithm is given."""
+    """Return a preset's values, without its learning rate if the user gave another algorithm."""
     others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
     if all(given.get(name) not in values for name, values in others.items()):
         return preset
@@ -312,7 +312,7 @@ class ClassifyOptions(Checked):
 
 @dataclass(frozen=True)
 class DocumentHoldoutOptions(HoldoutOptions):
-    """The option for held-out documents, on which the model is evaluated after each epoch."""
+    """The option for held-out documents, on which the model is evaluated after every epoch."""
 
     holdout: str | None = option(
         None,
@@ -327,7 +327,7 @@ SECONDS = 60.0  # default time limit of the search for settings
 
 @dataclass(frozen=True)
 class TuneOptions(Checked):
-    """The option that says whether and how long to search for settings."""
+    """The option that says how long to search for settings, if at all."""
 
     group = "Model"
 
@@ -457,7 +457,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
-    """Return the options for the hinge loss, which only the objective gd supports."""
+    """Return the options for the hinge loss, which requires the objective gd."""
     known = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
@@ -481,18 +481,18 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
-    """Return whether an option is given that only dcme has."""
+    """Return whether the user gave an option that only dcme supports."""
     return options.clusters is not None or options.dcme_update == "paper"
 
 
 def is_hinge_possible(options: ClassifyOptions) -> bool:
-    """Return whether the given options allow the hinge loss."""
+    """Return whether the user's options allow the hinge loss."""
     linear = options.solver != "lbfgs" and options.objective == "auto"
     return linear and not _has_dcme(options)
 
 
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Choose the faster objective, or dcme if one of its options is given."""
+    """Choose the faster objective, or dcme if the user gave one of its options."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
@@ -529,7 +529,7 @@ class ShrinkOptions(Checked):
 
 
 def kept_weights(keep: str | None, total: int) -> int:
-    """Parse `keep` (a number, share or fraction) into the number of weights to keep.
+    """Convert `keep` (a number, a share or a fraction) to the number of weights to keep.
 
     Raises
     ------

@@ -29,7 +29,7 @@ MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_like
 
 
 def main_measure(found: Mapping[str, Any]) -> float:
-    """Return the main measure: accuracy, or precision at 1 with several labels."""
+    """Return the main measure: accuracy, or precision at 1 if documents have several labels."""
     return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
 
 
@@ -156,7 +156,7 @@ def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight for propensity-scored precision; None if counts are unknown."""
+    """Return each label's weight in propensity-scored precision, or None if counts are unknown."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -177,7 +177,7 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield for each document its kept columns, and its most probable labels.
+    """Yield for each document the columns to keep, and the most probable labels.
 
     A model that classifies tokens yields a list of token, tag and probability for each sentence.
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
@@ -258,7 +258,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Summarize the held-out measures, and what the held-out documents chose, in one line."""
+    """Summarize the held-out measures, and the settings chosen on these documents, in one line."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

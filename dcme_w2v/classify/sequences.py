@@ -1,4 +1,4 @@
-"""Tag the tokens of sentences by classifier scores and tag pairs, and evaluate tags.
+"""Tag the tokens of sentences by classifier scores and tag-pair counts, and evaluate tags.
 
 A classifier computes the tag probabilities of each token; how often each tag follows another is
 counted in the labeled sentences. The best path of a sentence has the largest sum of log p(tag |
@@ -60,7 +60,7 @@ def tag_pairs(
 
 
 def best_path(log_p: F64, steps: F64) -> list[int]:
-    """Return the sequence of tags with the largest sum of scores; the first one if tied.
+    """Return the sequence of tags with the largest sum of scores, or the first of them if tied.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 def predict_tags(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Yield for each sentence its tokens with their tags and the probabilities of these tags."""
+    """Yield each sentence as its tokens with their tags and the probabilities of these tags."""
     for sentence, log_p, path in tagged(model, docs, threads):
         yield [
             (token, model.classes[tag], math.exp(row[tag]))
@@ -167,7 +167,7 @@ def predict_tags(
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """Return the type, first token and last token of each entity, by conlleval's rules.
+    """Return the type, first token and last token of each entity, following conlleval's rules.
 
     An entity begins at B- or S-, after E-, S- or a tag without a type, and whenever the type
     changes.

@@ -1,4 +1,4 @@
-"""Compress linear classifiers: keep the weights with the highest impact, as few levels.
+"""Compress linear classifiers: quantize the weights of highest impact, and drop the others.
 
 The impact of a weight is how much it changes scores: its square times the sum of squares of its
 feature's values. Weights are selected and clustered by impact; no weight is trained again.
@@ -55,7 +55,7 @@ _BINS, _SHIFT = 1 << 15, 48  # the first 16 bits of positive float64 numbers ord
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A matrix of weights that are quantized to levels.
+    """A matrix whose weights are quantized to levels.
 
     Attributes
     ----------
@@ -146,14 +146,14 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many of the highest weights have all but this fraction of all impact."""
+        """Estimate how many weights together have all but this fraction of the total impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
         return int(self._bins[used[: last + 1]].sum())
 
     def _read(self, count: int) -> None:
-        """Copy the `count` weights with the highest impact, and perhaps some more, to memory."""
+        """Copy at least the `count` weights with the highest impact to memory."""
         if self._kept.nnz >= count:
             return
         lowest = self._lowest(count)
@@ -172,11 +172,11 @@ class WeightRanking:
         self._kept = CompressedRows((weights, columns, starts), shape)
 
     def _lowest(self, count: int) -> int:
-        """Return the lowest histogram bin among the `count` highest impacts."""
+        """Return the lowest histogram bin that contains one of the `count` highest impacts."""
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield absolute weights, and the sums of squares of their features, part by part."""
+        """Yield absolute weights and their features' sums of squares, part by part."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -240,7 +240,7 @@ def squares_of(model: Classifier) -> F64:
 
 @dataclass(frozen=True, repr=False)
 class ShrunkModel(Classifier):
-    """A classifier that has quantized weights, and only for some features.
+    """A classifier with quantized weights, which exist only for some features.
 
     Attributes
     ----------
@@ -283,12 +283,12 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and which of its rows are filled in; other rows use no memory."""
+        """The linear model, and which of its rows are filled in; the other rows use no memory."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
     def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return a linear model in which at least the rows of occurring features are filled in."""
+        """Return a linear model in which at least the rows of features that occur are filled in."""
         if "weights" in vars(self):
             return self.weights
         weights, filled = self._filled
@@ -315,7 +315,7 @@ class ShrunkModel(Classifier):
 
     @property
     def features(self) -> int:
-        """Number of input columns; the maximum if the model selects columns."""
+        """Number of input columns, or the maximum number if the model selects columns."""
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -405,13 +405,13 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Select columns of rows; columns beyond the last one are empty."""
+    """Select columns of rows; columns that the rows do not have are empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
-    """Restore the text features with their quantized idf, or the columns of vectors."""
+    """Restore the text features with their quantized idf, or the selected columns of vectors."""
     if model.description.get("features") is None:
         columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
@@ -429,7 +429,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank the weights of a classifier; estimate the features' squares if they are not given.
+    """Rank the weights of a classifier; estimate the sums of squares if they are not given.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """

@@ -1,4 +1,4 @@
-"""Make small models, after training or by `fuse shrink`, of a given size if required."""
+"""Compress models after training or with `fuse shrink`, to a given file size if required."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def compressed(
     reporter: Reporter,
     max_bytes: int | None = None,
 ) -> tuple[Classifier, Labeled | None]:
-    """Compress a trained model if this is worthwhile; convert held-out documents to its columns.
+    """Compress a trained model if worthwhile, and convert held-out documents to its columns.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def within(
     best: tuple[float, float, ShrunkModel] | None = None
 
     def is_better(levels: int) -> bool:
-        """Try a number of levels; return whether its model is the best so far."""
+        """Try a number of levels; return whether the resulting model is the best so far."""
         nonlocal best, count, smallest
         chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
@@ -209,7 +209,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits, and its size; or None and the smallest size.
+    """Return the largest model that fits and its size, or None and the smallest possible size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger

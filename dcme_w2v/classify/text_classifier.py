@@ -132,7 +132,7 @@ class TextClassifier(ProtocolEstimator):
         classes: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> TextClassifier:
-        """Continue training on further texts; the first call does the same as `fit`.
+        """Continue training on more texts; the first call does the same as `fit`.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class TextClassifier(ProtocolEstimator):
         return self
 
     def transform(self, X: Iterable[Document]) -> csr_matrix:
-        """Return the features of texts, a sparse matrix of float32, shape (texts, features)."""
+        """Return the features of texts as a sparse float32 matrix, shape (texts, features)."""
         return as_matrix(self.model_.align_features(self.model_.rows_of(X)))
 
     def fit_transform(self, X: Iterable[Document], y: Any, **fit_params: Any) -> csr_matrix:
@@ -214,7 +214,7 @@ class TextClassifier(ProtocolEstimator):
         return self._linear()[-1]
 
     def _linear(self) -> F32:
-        """Return weights and biases per class, or the difference of two classes."""
+        """Return the classes' weights and biases, or their difference if there are two classes."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
             raise AttributeError("this model has no single weight table, and thus no coef_")
@@ -225,7 +225,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Arrange columns by `classes_`, with the value `absent` for labels that no text had."""
+        """Arrange columns as in `classes_`; labels without texts get the value `absent`."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
@@ -353,7 +353,7 @@ class TextClassifier(ProtocolEstimator):
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
-    """Return the parameters that a model was trained with, as far as it records them."""
+    """Return the parameters that a model was trained with, if it records them."""
     known = TextClassifier._declared[1]
     found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
     for options in (model.options, model.text.options if model.text else None):
@@ -395,7 +395,7 @@ INDICATOR = "label_indicator"
 
 
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
-    """Return the label names of each text (None: unlabeled), their type, and the form of y.
+    """Return the label names of each text (None: unlabeled), the type of labels, and the form of y.
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """

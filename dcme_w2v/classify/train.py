@@ -55,7 +55,7 @@ OF_RUN = ("threads", "loss", "solver", "lr", "min_lr", "epochs", "l2", "batch", 
 
 @dataclass(frozen=True)
 class TrainJob(DocumentsJob):
-    """The inputs and outputs of ``classify train``.
+    """The inputs, outputs and options of ``classify train``.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error for conflicting options or an invalid output, before reading anything."""
+    """Raise an error if options conflict or the output is invalid, before anything is read."""
     if job.output:
         check_model_target(job.output, KIND)
     if job.holdout.file is not None:
@@ -207,7 +207,7 @@ def _resolved(
 def _trained(
     job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
 ) -> tuple[Classifier, Labeled | None, list[str]]:
-    """Return the compressed model, the held-out documents, and what these documents chose.
+    """Return the compressed model, the held-out documents, and the settings chosen on them.
 
     The table of all weights is freed, because the next steps may take as much memory.
     """
@@ -289,7 +289,7 @@ class _Models:
         return asdict(features.with_lead() if text is None else text.options)
 
     def fitted(self, problem: Problem, work: Job) -> Fitted:
-        """Fit the weights; a `KeyboardInterrupt` gets the model so far as `partial`."""
+        """Fit the weights; on `KeyboardInterrupt`, attach the current model as `partial`."""
         try:
             fitted = fit_linear(problem, work)
         except KeyboardInterrupt as error:
@@ -329,7 +329,7 @@ class _Models:
 
 
 class FeatureSets:
-    """Converts documents to rows by several feature settings, if their counts are kept.
+    """Converts documents to rows with several feature settings, if counts are kept.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ class FeatureSets:
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
-        """Return the classification problem for which settings are chosen."""
+        """Return the classification problem for which settings will be chosen."""
         corpus, text = self._corpus, self._corpus.text
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
@@ -389,7 +389,7 @@ def _read_documents(
     chooses: bool = True,
     before: Continued | None = None,
 ) -> Dataset:
-    """Read the documents; keep their counts or texts if features are to be compared."""
+    """Read the documents; keep their counts or texts if features will be compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     chooses = chooses and is_open and before is None and job.tune.tune != 0
@@ -416,7 +416,7 @@ def _read_documents(
 
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error for options that the learner does not support."""
+    """Raise an error if the learner does not support an option."""
     kept, tuned = job.checkpoints, job.tune.tune or None
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
@@ -443,7 +443,7 @@ SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("s
 
 
 def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
-    """Describe the training: name options whose defaults depend on others or are chosen."""
+    """Describe the training: show options whose defaults are chosen or depend on other options."""
     names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
     if options.objective == "dcme":
         names.append("clusters")

@@ -177,11 +177,11 @@ class Weights(Scorer):
         return len(self.table) - 1
 
     def get(self) -> F32:
-        """Return the weights, shape (features + 1, classes), with classes in the caller's order."""
+        """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix like that of `get`, which may be memory-mapped."""
+        """Set the weights from a matrix of the form that `get` returns; it may be memory-mapped."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -211,7 +211,7 @@ class Weights(Scorer):
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:
-        """Yield the rows that `get` returns, in blocks."""
+        """Yield the rows that `get` returns, block by block."""
         step = rows_at_once(self.classes)
         for begin in range(0, len(self.table), step):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
@@ -222,7 +222,7 @@ class Weights(Scorer):
         return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters without padding, which depends on the core, for pickling."""
+        """Return the parameters for pickling, without padding, which depends on the core."""
         state = {"features": self.features, "classes": self.classes, "bias": self.bias}
         return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
 
@@ -253,7 +253,7 @@ def resized(weights: Weights, classes: int) -> Weights:
 
 
 class Start:
-    """The weights at which training starts, and how much each feature's weights may move.
+    """The weights from which training starts, and how far each feature's weights may move.
 
     Columns are multiplied by a scale, and their weights are divided by it.
 
@@ -293,7 +293,7 @@ class Start:
 
 
 def has_sets(documents: I64) -> bool:
-    """Return whether any document has several instances, which are then adjacent."""
+    """Return whether any document has several instances; these must be adjacent."""
     return bool((documents[1:] == documents[:-1]).any())
 
 
@@ -323,7 +323,7 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
 
 
 def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOptions) -> F64:
-    """Return the loss of each document, given its scores, if the objective draws no samples."""
+    """Return each document's loss from its scores; the objective must not draw samples."""
     relevant = relevance(labels, scores.shape[1])
     if options.loss == "hinge":
         missing = np.maximum(0, 1 - np.where(relevant, scores, -scores) / MARGIN)
@@ -332,7 +332,7 @@ def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOpt
 
 
 def visits_of(weights: F32) -> tuple[I64, F32]:
-    """Return the instances to visit in an epoch, with repetitions, and each visit's weight.
+    """Return the instances to visit in an epoch, some of them repeatedly, and each visit's weight.
 
     A step with a weight far above 1 would be too long. An instance with weight 2.5 is therefore
     visited three times, with weight 2.5 / 3 each time.
@@ -343,7 +343,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the label sets of the given rows; a row may be given several times."""
+    """Return the label sets of rows; the same row may be requested several times."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -352,7 +352,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared norm that learning rates refer to, and instance weights or None.
+    """Return the squared norm to which learning rates refer, and instance weights or None.
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of
@@ -385,7 +385,7 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether training is short enough to use one thread, which is deterministic."""
+    """Return whether training is so short that it should use one thread, which is deterministic."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 
@@ -490,7 +490,7 @@ class ClassifierTrainer(Trainer):
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the progress, whose loss is a weighted mean over instances."""
+        """Return the progress, in which the loss is a weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 

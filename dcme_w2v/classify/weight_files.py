@@ -1,4 +1,4 @@
-"""Store weights, votes and trees as arrays in model files.
+"""Store weights, voting models and label trees as arrays in model files.
 
 Tables are written and read some rows at a time, so that no second copy of a large table is in
 memory.
@@ -26,7 +26,7 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models that vote: a score is the log of their mean probability.
+    """Linear models that vote; a score is the logarithm of the models' mean probability.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ SPARSE_BELOW = 0.5
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Convert a scorer to arrays for `save_model`, with numbered names for several models."""
+    """Convert a scorer to arrays for `save_model`; several models get numbered array names."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {

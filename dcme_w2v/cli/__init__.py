@@ -1,1 +1,1 @@
-"""The command line: one file per command, which parses, calls the Python API and prints."""
+"""The command line: each command's file parses arguments, calls the Python API and prints."""

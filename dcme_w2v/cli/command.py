@@ -1,4 +1,4 @@
-"""Base classes of commands and command groups: grouped help, and hints for unknown names."""
+"""Base classes of commands and command groups, with grouped help and hints for unknown names."""
 
 import functools
 import warnings
@@ -42,7 +42,7 @@ help_all = click.Option(
 
 
 class Command(click.Command):
-    """A command with grouped options, path checks and an example in its help.
+    """A command that groups options in its help, checks paths, and shows an example.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Command(click.Command):
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, with ``--help-all`` if some options are advanced."""
+        """Return the parameters, including ``--help-all`` if some options are advanced."""
         found = [*super().get_params(ctx), *self._switches]
         has_more = any(getattr(one, "advanced", False) for one in found)
         return [*found, help_all] if has_more else found
@@ -120,7 +120,7 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command after checking paths, applying a preset, and checking conflicts."""
+        """Check paths, apply a preset, check for conflicts, and run the command."""
         if ctx.obj is not None:
             ctx.obj()
         if "seeds" in ctx.params and (wanted := collect(SeedsOptions, ctx.params)) != DEFAULT:
@@ -199,7 +199,7 @@ class Group(click.Group):
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, each with the complete first sentence of its help."""
+        """List the commands, each with the complete first sentence of its help."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
@@ -239,7 +239,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return the hidden word2vec.c switches of a command with options of these names."""
+    """Return the hidden word2vec.c switches of a command that has options with these names."""
     found = ["train"]
     for switch, values in SWITCHES.items():
         found += [switch] if {one[0] for one in values.values() if one} <= names else []

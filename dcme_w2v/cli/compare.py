@@ -1,4 +1,4 @@
-"""The command `compare`: words that two texts use differently."""
+"""The command `compare`, which finds words that two texts use differently."""
 
 import json
 
@@ -33,7 +33,7 @@ _LISTS = ("before", "after")
 def compare(
     vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
 ) -> None:
-    """Print the words that two texts use most differently, as judged by vectors of both texts.
+    """Print the words that two texts use most differently, according to vectors of both texts.
 
     Each line has, separated by tabs, a word, its change (1 - cosine of the aligned vectors), its
     noise (the change between two seeds of one text; empty with one file per text), and its

@@ -96,7 +96,7 @@ def phrases(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Join phrases in a text: new york becomes new_york.
+    """Join phrases in a text, such as new york to new_york.
 
     CORPUS: files, folders or - for standard input, also compressed. Joins pairs of words that occur
     together in lines more often than by chance. Lines without tokens are dropped. The table

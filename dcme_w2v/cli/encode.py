@@ -38,7 +38,7 @@ def encode(
     output: str,
     **values: Any,
 ) -> None:
-    """Encode sentences as vectors, which are means of pooled word vectors.
+    """Encode sentences as vectors: each is the mean of its words' pooled vectors.
 
     VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
     TEXTS: files or folders, also compressed; each line is a sentence (default: standard input). A

@@ -1,4 +1,4 @@
-"""The commands of `dcme-w2v fuse`: training on few labels, and compressing models."""
+"""The commands of `dcme-w2v fuse`, which train on few labels and compress classifiers."""
 
 from typing import Any
 

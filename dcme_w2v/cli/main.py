@@ -1,4 +1,4 @@
-"""The program's entry point: run a command, and report an error as one line."""
+"""The program's entry point, which runs a command and reports an error as one line."""
 
 import contextlib
 import importlib
@@ -83,7 +83,7 @@ def program(traceback_wanted: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and exit: 0 success, 1 failure, 2 usage error, 128 + N after signal N."""
+    """Run the program and exit with 0 (success), 1 (failure), 2 (usage error) or 128 + signal."""
     arguments = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
     try:
@@ -153,7 +153,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
-    """Rewrite a message of click about an option or argument in this program's form."""
+    """Rewrite click's message about an option or argument in this program's style."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         name = error.option_name  # click blames the option -s for the argument -sizee
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
@@ -174,7 +174,7 @@ def _see(ctx: click.Context) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Describe an OSError about a file, and say what to do."""
+    """Describe an OSError that concerns a file, and say what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
         return f"{text}is a folder; give a file"

@@ -1,4 +1,4 @@
-"""The command `neighbors`, and a loop that answers questions about words."""
+"""The command `neighbors`, and the loop in which it answers queries about words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 1 << 20  # maximum length of a line in bytes
 
 
 class Answer(NamedTuple):
-    """The answer to a line, as a JSON object and as rows of text, and its errors."""
+    """The answer to a line of input, as a JSON object and as rows of text, with error messages."""
 
     record: dict[str, Any]
     rows: Sequence[tuple[str, ...]]
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
-    """Answer the given words, or each line of standard input if no words are given.
+    """Answer the words on the command line, or each line of standard input if there are none.
 
     An error is printed but does not end a batch. As in `grep`, the exit code is 1 if no line had an
     answer.
@@ -70,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lines of standard input: one from a prompt, otherwise all that have arrived."""
+    """Yield lists of input lines: one line from a prompt, otherwise all lines that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -82,7 +82,7 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Decode a line; invalid UTF-8 becomes words that no vocabulary contains."""
+    """Decode a line; turn invalid UTF-8 into words that no vocabulary contains."""
     return line.decode("utf-8", "surrogateescape")
 
 
@@ -175,7 +175,7 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Lowercase a word, perhaps with a sign, if only that form is in the vocabulary."""
+    """Lowercase a word (which may have a sign) if only that form is in the vocabulary."""
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()
@@ -184,7 +184,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors for each query in a line, among the words of one file."""
+    """Return the neighbors of each query in a line, among the words of one file."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -194,14 +194,14 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add to each neighbor in a record the number of files that also list the neighbor."""
+    """Add to each neighbor in a record the number of other files that also list it."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
 
 
 def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Parse a line into queries by name; also return the words that have no vector.
+    """Parse a line into named queries; also return the words that have no vector.
 
     Each word is a query, but a line with signs is one query. A vocabulary word that starts with +
     or - is read as a word.

@@ -1,4 +1,4 @@
-"""Convert option dataclasses to click options, and values of options back to objects.
+"""Convert option dataclasses to click options, and parsed values back to dataclass objects.
 
 Only the dataclass checks bounds, types and choices, in `collect`. Flags that several commands share
 are also declared here.
@@ -39,7 +39,7 @@ def dashed(name: str) -> str:
 
 
 class Option(click.Option):
-    """A click option with a heading in the help; only ``--help-all`` shows advanced ones.
+    """A click option with a heading in the help; advanced options appear only in ``--help-all``.
 
     `path` is the role of a path, `declared` the declaration if the option is a dataclass field,
     `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
@@ -86,7 +86,7 @@ class Count(click.IntRange):
 
 
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
-    """Converts a value to its type if possible; otherwise the dataclass reports the error."""
+    """Converts a value to its type if possible; if not, the dataclass will report the error."""
 
     name = "value"
 
@@ -95,7 +95,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as its type, or unchanged if that fails; 2^20 is a power of two."""
+        """Convert the value (2^20 is a power) to its type, or return it unchanged if that fails."""
         if isinstance(value, str):
             value = value.removeprefix(EXPLICIT)
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
@@ -152,7 +152,7 @@ def flag(
 
 
 def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorated], Decorated]:
-    """Combine several decorators into one; the first is the outermost."""
+    """Combine several decorators into one, in which the first decorator is the outermost."""
     return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
 
 
@@ -166,7 +166,7 @@ class Argument(click.Argument):
         self.path, self.missing = path, missing
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the value; use `missing`, since click has no default for many values."""
+        """Convert the value; use `missing`, because click has no default for several values."""
         found = super().process_value(ctx, value)
         return found or self.missing or found
 
@@ -273,7 +273,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Move the fields of a dataclass from a command's keyword arguments into an object.
+    """Remove a dataclass's fields from a command's keyword arguments, and make an object of them.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def given_options() -> tuple[str, ...]:
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
-    """Remove the tokenizer options from a command's values; return None if none was given."""
+    """Take the tokenizer options from a command's values; return None if none was given."""
     names = [item.name for item in options_in(TokenizerOptions) if item.name in values]
     rule = {name: values.pop(name) for name in names}
     return rule if {*given_options()} & rule.keys() else None
@@ -301,7 +301,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add column options to a command, and apply them to the paths in these arguments."""
+    """Add column options to a command, and apply them to the paths in the named arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
@@ -332,7 +332,7 @@ dry_run_option = flag("--dry-run", "print the required memory and exit", group="
 
 
 def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
-    """Print a plan; if memory is too small, raise the error in the entry "refused".
+    """Print the plan of a dry run; if memory is too small, raise the error in its entry "refused".
 
     Parameters
     ----------

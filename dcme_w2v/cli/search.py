@@ -1,4 +1,4 @@
-"""The command `search`: find passages that answer queries, or near-duplicates."""
+"""The command `search`, which finds passages for queries, or near-duplicates."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _loaded(
 
 
 def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]]:
-    """Yield lists of queries; on standard input, a list has all queries that have arrived."""
+    """Yield lists of queries; from standard input, all queries that have arrived form a list."""
     from dcme_w2v.files.opening import LINE_BYTES, CorpusFile, arriving_lines
     from dcme_w2v.formats.documents import read_documents
 
@@ -207,7 +207,7 @@ def _answer(found: Search, texts: list[Any], asked: int, k: int, as_json: bool) 
 
 
 def _print_duplicates(found: Search, threshold: float | None, as_json: bool) -> None:
-    """Print pairs of documents, the most similar first."""
+    """Print pairs of similar documents, the most similar pair first."""
     pairs = sorted(found.duplicates(threshold), key=lambda pair: -pair.similarity)
     if as_json:
         rows = [{"document": a + 1, "other": b + 1, "similarity": one} for a, b, one in pairs]

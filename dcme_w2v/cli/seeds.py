@@ -33,7 +33,7 @@ NOT_IN_TABLE, ONE_RUN = ("dry_run", "per_class", "calibration"), ("checkpoint", 
 
 
 def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) -> None:
-    """Run a command for one seed after the other, and print the table of its measures.
+    """Run a command for one seed after another, and print a table of its measures.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return N seeds, which start at --seed, or [] for a table of a single run."""
+    """Return N seeds, starting with --seed, or [] if the table is for a single run."""
     if wanted.seeds is None:
         return []
     first = params.get("seed") or 1
@@ -102,7 +102,7 @@ def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str
 
 
 def numbered(path: str, seed: int) -> str:
-    """Return the path for one seed: v.bin becomes v-3.bin for seed 3."""
+    """Return the path for a seed, such as v-3.bin for v.bin and seed 3."""
     found = Path(path)
     start, dot, suffixes = found.name.partition(".")
     if not start:
@@ -111,7 +111,7 @@ def numbered(path: str, seed: int) -> str:
 
 
 def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the name and value of each float in a JSON object and in its named parts."""
+    """Yield the name and value of each float in a JSON object and its nested objects."""
     if isinstance(found, dict):
         own = str(found.get("name", ""))
         if name == "" and isinstance(last := (found.get("epochs") or [None])[-1], dict):
@@ -128,7 +128,7 @@ def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def summary(values: list[float]) -> dict[str, Any]:
-    """Return the values with their mean and their sample standard deviation."""
+    """Return the values, their mean and their sample standard deviation."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "standard_deviation": deviation, "values": values}
 

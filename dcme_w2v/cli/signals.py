@@ -1,4 +1,4 @@
-"""Signal handling: a signal ends the program, but training first saves its work.
+"""Handle signals: a signal ends the program, but training saves its work first.
 
 When a command runs, `dcme_w2v.cli.main` turns signals into exceptions; commands that train give
 `recording_signals` to the epoch loop, which saves the work. The library itself installs no handler.
@@ -46,7 +46,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal repeatedly until it raises, since one may precede a blocking call."""
+        """Send a signal until it raises, because one may arrive just before a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -68,7 +68,7 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Make all `SIGNALS` raise exceptions, except those that the process ignores.
+    """Make all `SIGNALS` raise exceptions, except signals that the process ignores.
 
     An exception that is lost because it was raised in a destructor is raised again.
     """
@@ -87,7 +87,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Undo `raise_on_signals`: restore the system's default, by which a signal ends the process."""
+    """Undo `raise_on_signals` by restoring the system's default: a signal ends the process."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Guards for the standard streams, so that no run fails because of a message.
+"""Guards for the standard streams, so that no run fails because a message cannot be written.
 
 Messages that cannot be written are dropped, and the run continues. Results that cannot be written
 raise an error that names standard output. A closed stream remains unusable, but its file descriptor
@@ -25,7 +25,7 @@ _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """Standard error, which drops data that cannot be written."""
+    """A replacement for standard error that drops data which cannot be written."""
 
     def write(self, data: Any) -> int:
         """Write bytes, or drop them if writing fails."""
@@ -36,7 +36,7 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """Standard output, which error messages name, and which may ignore a broken pipe."""
+    """A replacement for standard output whose errors name it; it can ignore a broken pipe."""
 
     ignores_broken_pipe = False
 
@@ -70,7 +70,7 @@ def prepare_streams() -> None:
 
 
 def ignore_broken_pipe(*targets: str | None) -> None:
-    """Continue after the reader of standard output, such as `head`, closes the pipe.
+    """Let the program continue after the reader of standard output, such as `head`, has exited.
 
     Commands that also write files call this; other commands end when the pipe is closed.
     """
@@ -93,7 +93,7 @@ def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
 
 
 def drop_output() -> None:
-    """Discard all pending and later output to standard output."""
+    """Discard all pending and future data for standard output."""
     number = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError, ValueError):
         os.dup2(number, sys.stdout.fileno())
@@ -101,7 +101,7 @@ def drop_output() -> None:
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
-    """Return a text stream that writes to `raw` with the encoding of the stream it replaces.
+    """Return a text stream that writes to `raw` with the encoding of the stream that it replaces.
 
     Bytes in arguments and paths that are not UTF-8 are written unchanged. An ASCII stream becomes
     UTF-8, as with click, which would however replace such bytes.

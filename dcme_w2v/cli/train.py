@@ -1,4 +1,4 @@
-"""The command ``train``, which also accepts word2vec.c's command lines."""
+"""The command ``train``, which also accepts the command lines of word2vec.c."""
 
 import os
 from pathlib import Path

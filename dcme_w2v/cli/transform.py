@@ -1,4 +1,4 @@
-"""The command ``transform``, which converts documents to numeric features by a model."""
+"""The command ``transform``, which converts documents to numeric features with a model."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -36,7 +36,7 @@ def transform(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Convert documents to numeric features: one row per document, in order.
+    """Convert documents to numeric features, with one row per document in the same order.
 
     MODEL comes from `scdv fit` (document vectors), `latent fit` (probabilities of the latent
     classes) or `fuse fit` (one column per level and class). In svmlight, labels are numbered

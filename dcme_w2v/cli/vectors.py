@@ -1,4 +1,4 @@
-"""The commands convert, check, info, classes, plot and explore for files of vectors."""
+"""The commands convert, check, info, classes, plot and explore, which read vector files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def convert(source: str, target: str, **values: Any) -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
-    """Check a file of word vectors, or a model, such as an index of search.
+    """Check a word-vector file, or a model such as a search index.
 
     The file may have any supported format, also compressed. A model must load. Of vectors, prints
     the format, the number of rows and the dimension, then each kind of fault with its count and
@@ -145,7 +145,7 @@ def info(file: str, as_json: bool) -> None:
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
 def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
-    """Cluster words by k-means of their vectors.
+    """Cluster words by running k-means on their vectors.
 
     Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
     scaled to unit length, so that the words in a class have vectors with similar directions. The
@@ -184,7 +184,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, the reliability of probabilities, or words or rows in a plane.
+    """Plot learning curves, the reliability of probabilities, or words or rows in two dimensions.
 
     FILES: one or several logs from --log-json, or outputs of classify test --calibration --json; or
     word vectors in any format, or rows (X.npz, X.svm).
