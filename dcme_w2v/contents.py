@@ -1,4 +1,4 @@
-"""Load or describe word vectors, models and checkpoint folders: `load` and `info`.
+"""Load or describe word vectors, models and checkpoint folders (`load` and `info`).
 
 Both detect the kind from the content.
 """
@@ -124,7 +124,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Return what the header and the manifest of a word-vector file state."""
+    """Return the description in the header and the manifest of a word-vector file."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:
@@ -170,5 +170,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Remove control characters, which a terminal would execute, from a text."""
+    """Remove control characters from a text, because a terminal would execute them."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

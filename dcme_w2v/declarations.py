@@ -35,7 +35,7 @@ Conflict = tuple[str, str]  # the texts of a warning and of an error
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declaration of an option: its type, default, help, bounds and conflicts.
+    """The declaration of an option, with its type, default, help, bounds and conflicts.
 
     Attributes
     ----------
@@ -162,12 +162,12 @@ def flag_of(name: str) -> str:
 
 
 def values_of(options: Any, *classes: type) -> dict[str, Any]:
-    """Return by name the values of the options that `classes` declare."""
+    """Return the values, by name, of the options that `classes` declare."""
     return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Create a `cls` from the fields that it shares with a larger options object."""
+    """Create an object of `cls` from the fields that it shares with a larger options object."""
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(options, name) for name in names})
 
@@ -214,13 +214,13 @@ class Checked:
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Create options from a mapping; the error for an unknown name suggests a known one."""
+        """Create options from a mapping; the error for an unknown name suggests a known name."""
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options, completed by the values of a preset.
+    """Return the user's options, with the values of a preset for all others.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -231,7 +231,7 @@ def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `UnknownOptionError`, which suggests a known name, if a name is not known."""
+    """Raise `UnknownOptionError`, with a suggestion, if a name is unknown."""
     known = [*known]
     for name in given:
         if name not in known:
@@ -239,7 +239,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Make calls with an unknown argument raise an error that suggests a known one."""
+    """Make calls with an unknown argument raise an error that suggests a known argument."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -251,7 +251,7 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
-    """Convert an argument to int; raise `UsageError` if it is not an integer in these bounds."""
+    """Convert an argument to int; raise `UsageError` if it is not an integer in this range."""
     declared = Declaration(name, int, False, None, "", minimum=least, maximum=most)
     return int(checked_value(value, declared))
 
@@ -318,7 +318,7 @@ def check_conflicts(
 def _conflicts(
     item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
-    """Yield the reasons why an option has no effect beside the other options."""
+    """Yield the reasons why an option has no effect in combination with the other options."""
     for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
@@ -368,7 +368,7 @@ def shown(value: Any) -> str:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """Join values as in "a, b or c"."""
+    """Join values in the form "a, b or c"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -402,11 +402,11 @@ ENCODING_ERRORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
-    """The options of a function whose only option is the number of threads."""
+    """The options of a function that has no option except the number of threads."""
 
     threads: int | None = option(**THREADS)
 
 
 def threads_of(given: int | None) -> int:
-    """Check a number of threads; for None, return the number of available CPUs."""
+    """Check a number of threads; if it is None, return the number of available CPUs."""
     return ThreadsOptions(given).threads or default_threads()

@@ -20,7 +20,7 @@ _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
 
 def in_python_terms(message: str) -> str:
-    """Write the options in a message as Python keywords: --min-count=0 becomes min_count=0."""
+    """Convert the options in a message to Python keywords, such as --min-count=0 to min_count=0."""
 
     def keyword(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
@@ -30,7 +30,7 @@ def in_python_terms(message: str) -> str:
 
 
 def in_shell_terms(message: str) -> str:
-    """Write the options in a message as in a shell: --min-count=0 becomes --min-count 0."""
+    """Convert the options in a message to shell form, such as --min-count=0 to --min-count 0."""
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
@@ -43,7 +43,7 @@ _ADDRESS = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """Remove users, passwords and queries from the URLs in a text or path."""
+    """Remove user names, passwords and queries from the URLs in a text or path."""
     return _ADDRESS.sub(r"\1\2", text) if ":" in text else text
 
 
@@ -63,7 +63,7 @@ class DcmeError(_Marked):
     exit_code = 1  # exit code of the program after this error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickle by calling the class, since Dask would call only one base's ``__new__``."""
+        """Unpickle by calling the class; Dask would call the ``__new__`` of only one base."""
         return type(self), self.args, self.__dict__
 
 
@@ -120,7 +120,7 @@ class ClusterError(DcmeError, RuntimeError):
 def import_optional(
     module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
 ) -> Any:
-    """Import a module of an optional package; if it is missing, say how to install it.
+    """Import a module of an optional package; the error for a missing one says how to install it.
 
     The error names the package instead of an extra of dcme-w2v, because pip finds the package
     however dcme-w2v was installed.
@@ -141,11 +141,11 @@ class Interrupted(DcmeError):
 
 
 class DcmeWarning(_Marked, UserWarning):
-    """A warning about a request that is probably a mistake but is carried out."""
+    """A warning about a request that is carried out but is probably a mistake."""
 
 
 def warn(message: str) -> None:
-    """Issue a warning that points to the caller's line outside of this package.
+    """Issue a warning that points to the line outside this package that made the call.
 
     The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """

@@ -1,1 +1,1 @@
-"""Training on several machines: shards are trained separately, then their results combined."""
+"""Training on several machines: shards are trained separately, and then combined."""

@@ -47,7 +47,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
 
 
 def parsed(address: str) -> int | str:
-    """Parse ``local:N`` to N, or return the address of a scheduler, perhaps from its file.
+    """Convert ``local:N`` to N, or return a scheduler's address, which a file may contain.
 
     Raises
     ------

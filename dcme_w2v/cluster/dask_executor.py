@@ -1,4 +1,4 @@
-"""`DaskExecutor` runs tasks on Dask workers; this is the only module that imports Dask.
+"""Run tasks on Dask workers by a `DaskExecutor`; no other module imports Dask.
 
 Every value is the result of a task, and nothing is scattered: Dask recomputes the results of a lost
 worker, but not scattered data. No wait is without a limit: the scheduler has to answer within
@@ -108,12 +108,12 @@ class DaskExecutor(Executor):
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
-        """Wait for the value of a future, and fetch it."""
+        """Wait for the value of a future, and return it."""
         self.wait([future])
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of workers, lost workers and bytes sent."""
+        """Return the number of workers, of lost workers, and of bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
@@ -270,14 +270,14 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A client that only `_close` closes, since closing an unconnected one fails at exit."""
+    """A client that only `_close` closes, because closing an unconnected client fails at exit."""
 
     def __del__(self) -> None:
         """Do nothing."""
 
 
 def _connected(scheduler: Any, security: Any) -> Any:
-    """Connect a client to the scheduler, with a time limit even if the scheduler is silent."""
+    """Connect a client to the scheduler, with a time limit in case the scheduler is silent."""
     found: list[Any] = []
 
     def connect() -> None:
@@ -356,7 +356,7 @@ class _LocalWorker(distributed.WorkerPlugin):
     """Makes local workers ignore signals to the process group, such as Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
-        """Make a worker's process ignore these signals."""
+        """Make the process of a worker ignore these signals."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Train a classifier on a cluster, by one of the methods of `--distribute`.
+"""Train a classifier on a cluster with one of the methods of `--distribute`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
@@ -32,7 +32,7 @@ from .words import rate_at, seed_of
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
-    """Assign documents to shards by a hash of the seed and of their indices."""
+    """Assign documents to shards by a hash of the seed and the document's index."""
     numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
     mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
     return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """The documents of a shard on a worker, with the values required to combine shards.
+    """The documents of a shard on a worker, with the values that are needed to combine shards.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets, and l
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard, either all epochs from zero weights, or one epoch from `start`."""
+    """Train on a shard: all epochs, starting from zero weights, or one epoch from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()
@@ -201,14 +201,14 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
 
 
 class _Work:
-    """Trains the weights of one task on its shards."""
+    """Trains the weights of one task on all shards."""
 
     def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards
         self._options, self._counts = task.options, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
-        """Train by one of the methods of `DistributeOptions`.
+        """Train with one of the methods of `DistributeOptions`.
 
         The mean over p shards has only 1 / p of the change that a single shard makes to the
         weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
@@ -272,5 +272,5 @@ class _Work:
         ])  # fmt: skip
 
     def _mean(self, values: list[Any]) -> Any:
-        """Return the mean over the shards, weighted by their numbers of documents."""
+        """Return the mean over the shards, weighted by their document counts."""
         return np.average(values, axis=0, weights=[counts[-1] for counts in self._counts])

@@ -24,7 +24,7 @@ GRAINS = 64  # number of grains in a table; a block consists of whole grains
 
 
 def blocks(rows: int, count: int) -> list[slice]:
-    """Divide the rows of a table into at most `count` blocks of whole grains."""
+    """Divide the rows of a table into at most `count` blocks, which consist of whole grains."""
     count = min(count, GRAINS)
     edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
@@ -69,7 +69,7 @@ def in_turn(
 
 @dataclass(frozen=True)
 class Directions:
-    """Orthogonal directions of a table's rows, and how fast learning is along each.
+    """Orthogonal directions in the space of a table's rows, and the speed of learning along each.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
-    """Return a block's weighted sums of outer products, which `directions` adds up.
+    """Return the weighted sums of outer products for a block, which `directions` adds up.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def directions(parts: Sequence[F64], context: float) -> Directions:
 
 
 def share(x: Array, shards: int) -> Array:
-    """Return the factor `(1 - e^(-p x)) / (p (1 - e^(-x)))` for the sum of p changes.
+    """Return `(1 - e^(-p x)) / (p (1 - e^(-x)))`, the factor for a sum of p changes.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.

@@ -96,7 +96,7 @@ class Shard:
 
 
 def check_files(address: str, corpus: Sequence[Source]) -> None:
-    """Raise UsageError if the address is invalid, or the corpus includes standard input."""
+    """Raise UsageError if the address is invalid or the corpus includes standard input."""
     parsed(address)
     if STDIN in map(str, corpus):
         raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
@@ -138,7 +138,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, its approximate bytes of text, and whether it is indivisible."""
+    """A file or row group, its approximate size as text, and whether it is indivisible."""
 
     path: Source
     text_bytes: int
@@ -146,7 +146,7 @@ class _File(NamedTuple):
 
 
 def _files(path: Source) -> list[_File]:
-    """Return a path as one `_File`, or as one for each of its row groups."""
+    """Return one `_File` for a path, or one for each of its row groups."""
     size = stored_size(path)
     if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
@@ -161,7 +161,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield where each shard after the first starts, in bytes from the start of all text."""
+    """Yield the start of each shard after the first, in bytes from the start of the whole text."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -177,7 +177,7 @@ def _borders(
 
 
 def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
-    """Return the byte offset of the first sentence at or after a byte of an uncompressed file."""
+    """Return the offset of the first sentence at or after a position in an uncompressed file."""
     if byte == 0:
         return 0
     with (
@@ -251,7 +251,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return each part's words that may be frequent enough, and statistics of the shards.
+    """Return for each part the words that may be frequent enough; also return shard statistics.
 
     Also returns how often a word that some shards dropped may occur.
 
@@ -283,7 +283,7 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Fetch only the statistics from task results."""
+    """Fetch only the statistics from the results of tasks."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
@@ -310,13 +310,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Count the words of a shard; return them in parts, with statistics."""
+    """Count the words of a shard; return the counts in parts, with statistics."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add up the counts of one part over all shards; return frequent words and statistics.
+    """Add up one part's counts over all shards; return its frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """

@@ -1,4 +1,4 @@
-"""Merge the word counts of shards; a hash divides words into parts for the workers."""
+"""Merge the word counts of shards, in parts: a hash assigns each word to one part."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ Run = tuple[U8, I64, I64, Array]  # words (text and offsets), their counts, and 
 
 
 def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
-    """Divide a word table into parts by hash; a word is in the same part of every table."""
+    """Divide a word table into parts by hash, so that a word is in the same part of every table."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):
         text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
@@ -26,7 +26,7 @@ def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
 
 
 def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
-    """Merge the words of one part that several shards counted.
+    """Merge the counts of one part from several shards.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def lowest(ids: Array, index: U32) -> Array:
 
 
 def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
-    """Sort a table by where words first appeared; also return the order."""
+    """Sort a table by the first appearance of its words; also return the order."""
     order, total = np.argsort(np.concatenate(firsts)), core.Table()
     if len(order):
         total.add(*table.words(order), table.counts()[order])

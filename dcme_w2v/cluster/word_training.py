@@ -1,4 +1,4 @@
-"""Train word vectors on a cluster; a round takes the place of an epoch in the epoch loop.
+"""Train word vectors on a cluster; in the epoch loop, a round replaces an epoch.
 
 All shards start from the same tables; then their rows are mixed. The tables are divided into B
 blocks of rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B
@@ -52,7 +52,7 @@ DASK_BYTES = 80 << 20  # measured memory of a worker process that runs Dask
 
 
 class ClusterTrainer(engine.Trainer):
-    """Trains tables on the workers of an executor, where the method `epoch` runs a round.
+    """Trains tables on the workers of an executor; the method `epoch` trains one round.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class ClusterTrainer(engine.Trainer):
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit a task for each block, with the block's item of each list as arguments."""
+        """Submit one task for each block, with the block's item from each list as arguments."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -105,7 +105,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal stopped, which will be repeated; otherwise None."""
+        """Index of the round that a signal stopped and that will be repeated, or None."""
         return self._stopped
 
     def progress(self) -> Progress:
@@ -153,11 +153,11 @@ class ClusterTrainer(engine.Trainer):
             )
 
     def state(self) -> list[U8]:
-        """Return an empty list, because a round depends on nothing but the tables."""
+        """Return an empty list, because a round depends only on the tables."""
         return []
 
     def record(self) -> dict[str, Any]:
-        """Return the statistics so far, which `restore` takes."""
+        """Return the statistics so far, in the form that `restore` takes."""
         of_epoch = {"loss": 0.0, "losses": 0, "state": []}
         return {**of_epoch, "round": self.round, "kernels": self.kernels, "done": self._done}
 
@@ -171,7 +171,7 @@ class ClusterTrainer(engine.Trainer):
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train one round and combine its tables; if `watch` returns True, discard the round."""
+        """Train one round and combine its tables; discard the round if `watch` returns True."""
         self._stopped = None
 
         def check() -> None:
@@ -284,7 +284,7 @@ class Cluster(run.Machine):
         self._names: list[str] = []
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Let the workers count and encode the corpus."""
+        """Count and encode the corpus on the workers."""
         if (executor := self._executor) is None:
             return super().encode(job, known, reporter)
         assert known is None or isinstance(known, Vocabulary)
@@ -361,7 +361,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard; also return its statistics."""
+    """Encode the text of a shard; also return statistics of the text."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
@@ -371,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster for a job; yield the job, with values from its checkpoint, and the cluster.
+    """Open the cluster for a job; yield the job (with values from its checkpoint) and the cluster.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this

@@ -47,7 +47,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan for training in rounds, whose tasks are pure functions with fixed seeds.
+    """A plan for training in rounds; its tasks are pure functions with fixed seeds.
 
     Attributes
     ----------
@@ -80,11 +80,11 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """The blocks into which rows are divided; a task combines one block of both tables."""
+        """The blocks into which rows are divided; a task combines one block in both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
-        """Initialize the rows of a block in both tables, by the seed."""
+        """Initialize the rows of a block in both tables from the seed."""
         whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         rows = whole[block, : self.options.dim]
@@ -150,7 +150,7 @@ class Plan:
         learned: Sequence[F32],
         found: tuple[Directions, Directions] | None,
     ) -> F32:
-        """Combine the rows of a block that the shards trained in a round."""
+        """Combine the rows of a block after the shards have trained them in a round."""
         if found is None:  # with a single shard, there is nothing to combine
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
@@ -158,7 +158,7 @@ class Plan:
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """For both tables, return the number and total size of the steps of each row in a shard.
+        """For each row of both tables, return the number and total size of its steps in a shard.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -200,7 +200,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError if tables trained on shards with these options cannot be combined."""
+    """Raise UsageError if tables that shards train with these options cannot be combined."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; give "
@@ -211,7 +211,7 @@ def check_mixed(options: TrainOptions) -> None:
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
-    """Return the given number of rounds after checking it, or the default.
+    """Return the number of rounds from the options after checking it, or the default.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: Options, words: int, shards: int) -> Options:
-    """Fill in the defaults of options; with several shards, the learning rate is higher."""
+    """Fill in the defaults of options; the default learning rate is higher for several shards."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None
@@ -260,13 +260,13 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one part of encoded text; parts have whole sentences and similar sizes."""
+    """Return one part of an encoded text; parts have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
 
 def _next_sentence(ids: U32, position: int) -> int:
-    """Return the position of the first sentence that begins at or after a position."""
+    """Return the start of the first sentence at or after a position."""
     if position == 0:
         return 0
     for first in range(position - 1, len(ids), SCANNED_AT_ONCE):
@@ -286,7 +286,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """Return the fraction of each word's tokens that the C core's subsampling keeps."""
+    """Return the fraction of each word's tokens that are kept by subsampling in the C core."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)
@@ -294,6 +294,6 @@ def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
 
 
 def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
-    """Return the learning rate after the fraction `done` of training."""
+    """Return the learning rate after a fraction `done` of the training."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)

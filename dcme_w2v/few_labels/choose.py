@@ -1,4 +1,4 @@
-"""Choose models by cross-validation on labeled documents, then fit and combine them.
+"""Choose models by cross-validation on labeled documents, and fit and combine them.
 
 The probabilities of most of these models are too close to 0 and 1, because the models learn
 predictions as if they were labels. Factors chosen on the folds correct them (Guo et al. 2017).
@@ -81,7 +81,7 @@ def area_under_curve(scores: F64, positive: Bools) -> float:
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Choose the models to combine, with factors for their scores; also return a record.
+    """Choose the models to combine and factors for their scores; also return a record of this.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
@@ -139,7 +139,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether the largest class has two documents outside every fold."""
+    """Return whether, for every fold, the largest class has two documents in the other folds."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -182,7 +182,7 @@ def _measured(
 
 
 def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the selected final model, or a sum of models chosen by cross-validation.
+    """Fit the final model that the options select, or a sum of models chosen by cross-validation.
 
     Parameters
     ----------

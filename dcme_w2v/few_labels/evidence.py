@@ -1,4 +1,4 @@
-"""Quantize each feature's effect on each class's score to a few levels.
+"""Quantize the effect of each feature on the score of each class to a few levels.
 
 Each pair of a feature and a class gets an impact, which is computed from the statistics, and the
 impacts are clustered into levels. The fused feature h_k of a document and a class (Definition 4 of
@@ -29,7 +29,7 @@ _MIN_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Tied:
-    """Class biases, and level weights that all feature-class pairs at a level share.
+    """Biases of classes, and weights of levels; all feature-class pairs at a level share a weight.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Pairs:
-    """Feature-class pairs with the signs and sizes of their impacts.
+    """Pairs of a feature and a class, with the signs and sizes of their impacts.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Convert the levels of pairs to a sparse matrix, without pairs at level 0."""
+    """Convert the levels of pairs to a sparse matrix, which omits pairs at level 0."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -142,7 +142,7 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the feature-class pairs with their impacts, computed by one of three measures."""
+    """Return the feature-class pairs with their impacts, for one of three impact measures."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)

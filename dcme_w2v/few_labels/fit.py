@@ -1,4 +1,4 @@
-"""Train on labeled and unlabeled rows: an initial model, rounds, and the final model.
+"""Train on labeled and unlabeled rows: first an initial model, then rounds, then a final model.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
 learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
@@ -97,12 +97,12 @@ class TrainingRows:
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
-        """Assign labeled rows to folds, stratified by class; rows of a group share a fold."""
+        """Assign labeled rows to folds, stratified by class; rows of a group are in one fold."""
         random = np.random.default_rng(self.options.seed)
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
     def with_all_labels(self) -> Labeled:
-        """Merge the rows of each document into one row that has all labels."""
+        """Merge the rows of each document into one row with all of its labels."""
         _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
         return Labeled(self.labeled.matrix[first], labels, groups=self.groups[first])
@@ -121,7 +121,7 @@ class TrainingRows:
         return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
-        """Train as `classify train` does, but never predict a class without documents."""
+        """Train like `classify train`, but never predict a class without documents."""
         # With more threads, results would differ between runs.
         options = replace(self.classifier, threads=1)
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
@@ -133,7 +133,7 @@ class TrainingRows:
         return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
-        """Train on labeled documents, and on the most confident predictions of a teacher."""
+        """Train on labeled documents and on the most confident predictions of another model."""
         decided, confidence = self.unlabeled.decisions(teacher)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
@@ -232,7 +232,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
 
 
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
-    """Fit the final model that the options select, or all models, by their names."""
+    """Fit the final model that the options select, or all models; return them by name."""
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
     final = str(options.final)
@@ -253,7 +253,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its own most confident predictions; each step uses more of them."""
+    """Train a model on its own most confident predictions, using more of them in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -281,7 +281,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and their weights in several rounds; learn the weights out of fold.
+    """Fit levels and their weights in several rounds; learn the weights on out-of-fold levels.
 
     Each fold has its own model, trained on the other folds, and the levels of this model give the
     columns for the fold's documents. Weights learned on documents that the initial model was
@@ -350,7 +350,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return the fused features of labeled rows; append the scores of the model `base`.
+    """Return the fused features of labeled rows, with the scores of the model `base` appended.
 
     A class without training documents in the initial model gets the lowest score of the others.
     """
@@ -396,6 +396,6 @@ def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
 
 
 def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
-    """Return the statistics of a round, for the record."""
+    """Return the statistics of a round for the model's record."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}

@@ -1,4 +1,4 @@
-"""Train maximum-entropy models on labels or predictions, and compute scores."""
+"""Train maximum-entropy models on labels or on predictions, and compute their scores."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ SELF_TRAINING_STEPS = 3
 
 
 class ScoredRows:
-    """Document rows in two forms: one for scipy, and one for the C core.
+    """Document rows in two forms, one for scipy and one for the C core.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ScoredRows:
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[I64, F64]:
-        """Return each row's most probable class, and its log-probability."""
+        """Return the most probable class of each row and its log-probability."""
         best, confidence = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for piece in self.log_probabilities(weights):
             best.append(piece.argmax(axis=1))

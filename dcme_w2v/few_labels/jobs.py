@@ -1,4 +1,4 @@
-"""Implement the command `fuse fit`: read files, then fit and save a model."""
+"""Implement the command `fuse fit`, which reads files, fits a model and saves it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from .options import FusedOptions, resolved
 
 @dataclass(frozen=True)
 class FuseJob(DocumentsJob):
-    """The inputs and outputs of `fuse fit`; `DocumentsJob` has the labeled documents.
+    """The inputs and outputs of `fuse fit`; `DocumentsJob` names the labeled documents.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def fit_files(
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
-    """Return the documents, with character n-grams as further features if these help.
+    """Return the documents, with character n-grams as additional features if they help.
 
     Short texts always get character n-grams. Longer texts get them only if they improve a
     classifier in cross-validation.
@@ -142,7 +142,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
 
 
 def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[list[str], I64, I64]:
-    """Return the class names, and each label's class and document index."""
+    """Return the class names, and for each label the index of its class and document."""
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)

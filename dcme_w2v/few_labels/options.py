@@ -91,7 +91,7 @@ class FusedOptions(Checked):
 
 
 def resolved(options: FusedOptions) -> FusedOptions:
-    """Fill in the defaults of all options, except for `choose` if one model is selected.
+    """Fill in the defaults of all options, except `choose` if the options select one model.
 
     Raises
     ------

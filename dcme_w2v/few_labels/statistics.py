@@ -1,4 +1,4 @@
-"""Compute the statistics in equation (8): sums of feature values, probabilities and products.
+"""Compute the sums of feature values, of probabilities and of their products in equation (8).
 
 The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
@@ -28,7 +28,7 @@ MAX_COUNT = 1 << 46  # products of larger counts and probabilities could reach 2
 
 @dataclass
 class Statistics:
-    """Sums over documents as integers, in units of 1/65,536 (for `joint`, its square).
+    """Sums over documents as integers, in units of 1/65,536 (its square for `joint`).
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Statistics:
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
-        """Create the statistics of no documents."""
+        """Create statistics without any documents."""
         require_memory(
             8 * features * classes,
             f"statistics of {features:,} features and {classes:,} classes",
@@ -98,7 +98,7 @@ class Statistics:
 
 
 def check_values(matrix: csr_matrix, what: str = "") -> None:
-    """Raise an error if a value is negative or too large for the sums.
+    """Raise an error if a feature value is negative or too large for the sums.
 
     Parameters
     ----------

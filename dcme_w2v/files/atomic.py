@@ -144,7 +144,7 @@ def is_stream(path: PathLike) -> bool:
 
 
 def descriptor_of(path: PathLike) -> int | None:
-    """Return the file descriptor of this process that a path such as /dev/stdout refers to."""
+    """Return this process's file descriptor to which a path such as /dev/stdout refers."""
     name = os.path.normpath(Path(path).absolute())
     for _ in range(_LINKS):
         if found := _DESCRIPTOR.fullmatch(name):
@@ -201,14 +201,14 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 
 
 def check_text(path: PathLike) -> None:
-    """Raise before work starts if `path` cannot be written or has a binary format's suffix."""
+    """Raise an error before work starts if `path` cannot be written or has a binary suffix."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(f"{os.fspath(path)}: text cannot be written as {suffix}; name a .txt file")
     check_writable(path)
 
 
 def check_log(path: PathLike) -> None:
-    """Raise before work starts if `open_log` could not write `path`."""
+    """Raise an error before work starts if `open_log` could not write `path`."""
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
@@ -257,7 +257,7 @@ def target_of(path: PathLike) -> Path:
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether Linux's protected_symlinks (see proc(5)) would reject a link."""
+    """Return whether the rule protected_symlinks of Linux (see proc(5)) would reject a link."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -307,7 +307,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_parent(name: str, target: Path) -> None:
-    """Raise if the parent folder of a new file or folder does not exist."""
+    """Raise an error if the parent folder of a new file or folder does not exist."""
     if target.parent.is_dir():
         return
     if "://" in name:
@@ -317,7 +317,7 @@ def check_parent(name: str, target: Path) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise before work starts if `atomic_write` could not write `path`."""
+    """Raise an error before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)
     if os.fspath(path) == STANDARD:
         check_standard_output()
@@ -346,7 +346,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def check_standard_output() -> None:
-    """Raise before work starts if standard output cannot be written to."""
+    """Raise an error before work starts if standard output cannot be written to."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
         raise UsageError("standard output: is closed; redirect it, or give a file")
 
@@ -402,7 +402,7 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return the compression suffix of a file name in lower case; None if it has none."""
+    """Return the compression suffix of a file name in lower case, or None if it has none."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 
@@ -429,7 +429,7 @@ def check_suffix(path: PathLike) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Passes bytes on to a file, or discards them once `dropping` is set."""
+    """Passes bytes on to a file, or discards them after `dropping` was set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -446,7 +446,7 @@ class _Target(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
-    """Compress output to `file` if the suffix of `path` names a compression.
+    """Compress the output to `file` if the suffix of `path` names a compression method.
 
     If the block raises an exception, the end of the compressed data is not written.
     """

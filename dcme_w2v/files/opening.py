@@ -1,4 +1,4 @@
-"""Open files, compressed or not, from disk, standard input or a URL.
+"""Open files from disk, standard input or a URL, and decompress them if necessary.
 
 Formats are detected from magic bytes, not from the name.
 """
@@ -65,7 +65,7 @@ HEAD_BYTES = TAR_AT + len(TAR)
 
 
 def sniff(head: bytes) -> str | None:
-    """Return the format that a file's first bytes indicate; None for text and unknown formats."""
+    """Return the format that a file's first bytes indicate, or None for text or if unknown."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
@@ -76,7 +76,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes contain a whole line and can only be text."""
+    """Return whether a file's first bytes contain a whole line and cannot be anything but text."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -175,7 +175,7 @@ class CorpusFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number, which is 0 at the end."""
+        """Read bytes into a buffer; return their number, which is 0 at the end of the file."""
         view = memoryview(buffer)
         if self.packed or self._piece:
             while not self._piece and (piece := next(self._pieces, None)) is not None:
@@ -221,7 +221,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def _take(self, size: int, is_enough: Callable[[bytes], bool] = lambda _: False) -> bytes:
-        """Return the next stored bytes: `size` of them, or fewer once `is_enough` of them."""
+        """Return the next `size` stored bytes, or fewer as soon as `is_enough` accepts them."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
@@ -236,7 +236,7 @@ class CorpusFile(io.RawIOBase):
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
-        """Decompress all members of the file; skip padding zeros between and after them."""
+        """Decompress all members of the file; skip zero padding between and after them."""
         make, limit, step = METHODS[method]
         is_start = True
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
@@ -311,7 +311,7 @@ def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[
 
 
 def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReader:
-    """Open a regular file; pipes and devices are rejected, since reading them may never end.
+    """Open a regular file; reject pipes and devices, because reading them may never end.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """Parse JSON, but reject repeated names and numbers that are not finite or exceed 64 bits.
+    """Parse JSON; reject repeated names, and numbers that are not finite or exceed 64 bits.
 
     Raises
     ------
@@ -410,7 +410,7 @@ def _integer(text: str) -> int:
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
-    r"""Yield each line's number (from 1) and bytes; a byte order mark is skipped.
+    r"""Yield the number (from 1) and the bytes of each line; skip a byte order mark.
 
     Each line includes its ``\n``. A stream without line ends, such as /dev/zero, fails after
     `LINE_BYTES` instead of filling the memory.
@@ -460,7 +460,7 @@ def head_of(path: str) -> bytes:
 
 
 def read_whole(path: str) -> bytes:
-    """Return all decompressed bytes of a text file; its lines have at most `LINE_BYTES`.
+    """Return all decompressed bytes of a text file whose lines have at most `LINE_BYTES` bytes.
 
     Raises
     ------
@@ -508,7 +508,7 @@ def _open_address(path: str) -> Any:
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return a message if a server has stopped sending data; None for other errors."""
+    """Return a message if a server has stopped sending data, or None for other errors."""
     if "timed out" not in str(error):
         return None
     return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"

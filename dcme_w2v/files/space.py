@@ -1,4 +1,4 @@
-"""Memory limits, and fallback files for results that cannot be written to their targets."""
+"""Check memory limits, and save results elsewhere if their targets cannot be written."""
 
 import contextlib
 import math
@@ -23,13 +23,13 @@ def memory_limit() -> int | None:
 
 
 def memory_for(held: int) -> float:
-    """Return the number of bytes to which tables that now hold `held` bytes may grow."""
+    """Return the number of bytes to which tables may grow if they now hold `held` bytes."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
 
 def check_addresses() -> None:
-    """Raise if the address-space limit is too low for scipy, whose OpenBLAS would hang.
+    """Raise an error if the address-space limit is so low that scipy's OpenBLAS would hang.
 
     Each thread of the OpenBLAS of numpy and of scipy has buffers and a stack of its own.
     """
@@ -44,7 +44,7 @@ def check_addresses() -> None:
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
-    """Return the error that `require_memory` would raise, or None if memory suffices."""
+    """Return the error that `require_memory` would raise, or None if there is enough memory."""
     limit = memory_limit()
     if limit is None or needed <= limit:
         return None
@@ -83,7 +83,7 @@ Result = tuple[str, str, Callable[[str], object]]
 
 
 def write_with_fallback(*results: Result, saved: str | None = None) -> None:
-    """Write results to their targets; save those that fail in a fallback folder.
+    """Write results to their targets; save results that cannot be written in a fallback folder.
 
     All are tried, because targets may be on different disks.
 
@@ -112,7 +112,7 @@ def write_with_fallback(*results: Result, saved: str | None = None) -> None:
 
 
 def _write_elsewhere(path: str, name: str, write: Callable[[str], object]) -> str:
-    """Write a result to a new folder beside its target, or in the temporary or home folder."""
+    """Write a result to a new folder next to its target, or in the temporary or home folder."""
     beside = Path.cwd()
     if not is_stream(path):
         name, beside = Path(path).name, Path(os.path.realpath(path)).parent

@@ -1,4 +1,4 @@
-"""The native format of vectors, models and checkpoints: arrays with a JSON record.
+"""Read and write the native format of vectors, models and checkpoints: arrays and a record.
 
 The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
@@ -97,7 +97,7 @@ class Model:
     arrays: dict[str, Array]
 
     def array(self, name: str, dtype: str, *shape: int | None, finite: bool = True) -> Array:
-        """Return a required array, checking its dtype and shape (None: any length).
+        """Return a required array after checking its dtype and shape (None: any length).
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Model:
     def rows(
         self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
     ) -> csr_matrix:
-        """Return sparse rows of `dtype` from three arrays: row starts, columns and values.
+        """Return sparse rows of type `dtype` from three arrays: row starts, columns and values.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Model:
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:
-        """Return a required entry of the record, checking its type."""
+        """Return a required entry of the record after checking its type."""
         if name not in self.description:
             raise self.fault(name, "there is no such entry")
         value: Any = self.description[name]
@@ -180,14 +180,14 @@ class Model:
         raise self.fault(name, f"is {shown(value)}, must be {_KINDS[kind]}")
 
     def number(self, name: str, lowest: float, highest: float) -> float:
-        """Return a number from the record, checking its bounds."""
+        """Return a number from the record after checking its bounds."""
         value = self.value(name, float)
         if not lowest <= value <= highest:
             raise self.fault(name, f"is {value:g}, must be {lowest:g} to {highest:g}")
         return value
 
     def strings(self, name: str) -> list[str]:
-        """Return a list of distinct strings, at least one, from the record."""
+        """Return a nonempty list of distinct strings from the record."""
         found = self.value(name, list)
         # A string has an unpaired surrogate.
         with contextlib.suppress(TypeError, UnicodeEncodeError):
@@ -306,7 +306,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
-    """Yield the bytes of an array piece by piece, in C order."""
+    """Yield the bytes of an array in C order, piece by piece."""
     chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
@@ -319,7 +319,7 @@ def _chunks(array: Array) -> Iterator[Array]:
 
 
 def check_model_target(path: PathLike, kind: str) -> None:
-    """Raise before work starts if `save_model` could not write `path`."""
+    """Raise an error before work starts if `save_model` could not write `path`."""
     name = path_name(path)
     if is_stream(path) or compression_of(path) is not None:
         raise UsageError(
@@ -337,7 +337,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
 
 
 def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Model:
-    """Open a model file that `save_model` wrote; raise if its kind is not in `kinds`.
+    """Open a model file that `save_model` wrote; raise an error if its kind is not in `kinds`.
 
     Raises
     ------
@@ -381,7 +381,7 @@ def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> Forma
 
 
 def kind_of_artifact(path: PathLike) -> str | None:
-    """Return the kind of a native file; None for other files, folders and streams."""
+    """Return the kind of a native file, or None for other files, folders and streams."""
     if not is_stream(path) and Path(path).is_file():
         with contextlib.suppress(FormatError):
             return str(read_artifact(path)[0]["kind"])
@@ -447,7 +447,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
-    """Parse a JSON object; raise if a key is repeated or a number is not finite."""
+    """Parse a JSON object; raise an error if a key is repeated or a number is not finite."""
     try:
         found = parsed_json(text)
         if not isinstance(found, dict):
@@ -459,7 +459,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
-    """Return the begin, end, name, dtype and shape that a header entry gives for an array."""
+    """Return the begin, end, name, dtype and shape of an array, according to its header entry."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]

@@ -65,7 +65,7 @@ _SHOWN = 20  # maximum number of columns that an error message lists
 
 @dataclass(frozen=True)
 class Table:
-    r"""A file of rows, and the names of the columns to read from it.
+    r"""A file of rows, with the names of the columns to read from it.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Row(NamedTuple):
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Convert paths to tables with these columns; without a text column, return them unchanged."""
+    """Convert paths to tables with these columns; if no text column is given, return the paths."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
@@ -158,12 +158,12 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
 
 
 def like(path: str, other: Source) -> Source:
-    """Return a path as a table with the columns of `other`, if `other` is a table."""
+    """Return a path, as a table with the same columns as `other` if `other` is a table."""
     return replace(other, path=path) if isinstance(other, Table) else path
 
 
 def stored_size(path: Source) -> int | None:
-    """Return the stored size of a file in bytes; None if it is not a regular file."""
+    """Return the stored size of a file in bytes, or None if it is not a regular file."""
     is_in_memory = isinstance(path, Table) and path.rows is not None
     if is_in_memory or str(path) == STANDARD or is_address(str(path)):
         return None
@@ -172,7 +172,7 @@ def stored_size(path: Source) -> int | None:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
+    """Raise `CorpusError`, with a list of the columns, if `head` is the beginning of a table.
 
     The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
@@ -203,7 +203,7 @@ def check_no_table(path: str, head: bytes) -> None:
 
 
 def is_named_csv(path: str) -> bool:
-    """Return whether a file's name ends in .csv, perhaps with a compression suffix."""
+    """Return whether a file's name ends in .csv, possibly followed by a compression suffix."""
     return PurePath(path).suffix.lower() == ".csv" or ".csv." in path.lower()
 
 
@@ -261,7 +261,7 @@ def read_rows(
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
-    """Yield the contents of rows given as dicts; the first dict must have all columns."""
+    """Yield the contents of rows that are dicts; the first dict must have all columns."""
     forms = set[bool]()
     for number, item in enumerate(items, 1):
         try:
@@ -423,7 +423,7 @@ def _check_distinct(table: Table, names: Sequence[str]) -> None:
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
-    """Raise an error, which lists the existing columns, if `missing` is not empty."""
+    """Raise an error that lists the existing columns if `missing` is not empty."""
     for name in table.names:
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
@@ -434,7 +434,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield the values of `Table.names` for each row; `joined` allows many rows joined as lines."""
+    """Yield the values of `Table.names` for each row, or for many rows joined if `joined`."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -447,7 +447,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Yield records; columns that a folder name defines (``label=a``) come from the path."""
+    """Yield records in which columns defined by folder names (``label=a``) come from the path."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -463,7 +463,7 @@ def _with_partition(
 
 
 def partition_of(path: str) -> dict[str, str | None]:
-    """Return the columns that folder names define, as in Hive: ``year=1984/label=a``."""
+    """Return the columns that folder names define in Hive's style: ``year=1984/label=a``."""
     pairs = (part.partition("=") for part in PurePath(path).parts[:-1] if "=" in part)
     return {unquote(name): _partition_value(value) for name, _, value in pairs if name}
 
@@ -619,7 +619,7 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
 
 
 def _named(column: Any, names: list[str] | None) -> Any:
-    """Replace the class numbers in a column by class names; -1 means no label."""
+    """Replace class numbers in a column with class names; -1 means no label."""
     if names is None:
         return column
     import pyarrow as pa
@@ -640,7 +640,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Raise for types whose values may share bytes, since their decoded size is unbounded."""
+    """Raise an error for types whose values may share bytes: their decoded size is unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -682,7 +682,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
 
 
 def _joined(values: list[Any]) -> bytes | None:
-    """Join rows of text as lines; return None if a row is not exactly one line of text."""
+    """Join rows of text as lines, or return None if a row is not exactly one line of text."""
     try:
         texts = ["" if value is None else value for value in values]
         text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"
@@ -714,7 +714,7 @@ def _rows_at_once(path: str, metadata: Any) -> int:
 
 
 def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
-    """Return the Arrow types of those `Table.keep` columns that have the same type in all files."""
+    """Return the Arrow types of those `Table.keep` columns that have one type in all files."""
     found: list[dict[str, Any]] = []
     for table in sources:
         kind = None
@@ -751,6 +751,6 @@ def _rows_before(table: Table) -> int:
 
 
 def kind_of_table(path: str) -> str | None:
-    """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
+    """Return a file's format by its magic bytes, or None for CSV, text and compressed files."""
     with CorpusFile(path, begins=True) as file:
         return None if file.packed else sniff(io.BufferedReader(file).read(_HEAD))

@@ -1,4 +1,4 @@
-"""A corpus: files, folders, standard input and URLs as one stream of blocks of bytes.
+"""Read a corpus (files, folders, standard input and URLs) as one stream of byte blocks.
 
 A block ends at the end of a line, or of a word if lines are long. Files are opened and decompressed
 by `dcme_w2v.files.opening`.
@@ -99,7 +99,7 @@ def is_corpus_path(item: object) -> bool:
 
 
 def _files_of_dataset(folder: str) -> list[str]:
-    """Return the files of a folder that ``Dataset.save_to_disk`` wrote, [] for other folders.
+    """Return the files of a folder that ``Dataset.save_to_disk`` wrote, or [] for other folders.
 
     Raises
     ------
@@ -207,7 +207,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Span:
-    """A file, or a byte range in a file that consists of whole lines."""
+    """A file, or a range of whole lines in a file, given by byte offsets."""
 
     path: Source
     begin: int = 0
@@ -252,7 +252,7 @@ class Corpus:
 
     @property
     def bytes_total(self) -> int | None:
-        """Total size of the files in bytes; None if one is unknown."""
+        """Total size of the files in bytes, or None if the size of one is unknown."""
         known = [size for size in self.sizes if size is not None]
         return sum(known) if len(known) == len(self.sizes) else None
 
@@ -322,7 +322,7 @@ def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return the end of the last whole line, otherwise of the last whole word, otherwise 0."""
+    """Return the end of the last whole line or, if there is none, of the last whole word, or 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
@@ -336,7 +336,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never interpreted as lines of text."""
+    """Paths from the command line, which are never treated as lines of text."""
 
     paths: tuple[Source, ...]
 
@@ -374,7 +374,7 @@ class Sentences:
         return _joined(self.lines(), BLOCK_BYTES)
 
     def lines(self) -> Iterator[Text]:
-        """Yield sentences without line feeds; a text with several lines yields each line."""
+        """Yield sentences without line feeds; each line of a longer text is a sentence."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):
@@ -436,7 +436,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
 
 
 def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
-    """Convert a list of strings to paths if all exist or look like paths, else to sentences."""
+    """Convert strings to paths if all exist or look like paths, otherwise to sentences."""
     look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
     if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
         return as_paths(corpus), None
@@ -450,7 +450,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
-    """Raise before work starts if the --holdout file is missing or part of the corpus."""
+    """Raise an error before work starts if the --holdout file is missing or part of the corpus."""
     with without_warnings():  # the warnings are issued when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))

@@ -59,7 +59,7 @@ class Document(NamedTuple):
 
     @property
     def words(self) -> list[bytes]:
-        r"""The tokens of the text, which is split at 0x20 \t \n \r \v \f."""
+        r"""The tokens of the text, which are separated by 0x20 \t \n \r \v \f."""
         return bytes_of(self.text).split()
 
     @property
@@ -170,7 +170,7 @@ def _is_text(name: str) -> bool:
 
 
 def _has_labels(path: str) -> bool:
-    """Return whether a file is a table, or labels occur in the first lines."""
+    """Return whether a file is a table or has labels in its first lines."""
     head = head_of(path)
     lines = [line for line in head.split(b"\n") if line.strip()]
     # The last line may be incomplete.
@@ -251,7 +251,7 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the fastText labels, which may be anywhere in the line, and the other text."""
+    """Return the fastText labels, which may be anywhere in the line, and the remaining text."""
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
@@ -288,7 +288,7 @@ class Sentence(NamedTuple):
 def read_sentences(
     corpus: Sequence[Source], *, encoding_errors: str = "strict"
 ) -> Iterator[Sentence]:
-    """Read sentences one by one, in order; parameters as in `read_documents`.
+    """Read sentences one by one, in order; the parameters are those of `read_documents`.
 
     Raises
     ------
@@ -309,7 +309,7 @@ def read_sentences(
 
 
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each line's number and its columns (token, ..., tag).
+    """Yield the number and the columns (token, ..., tag) of each line.
 
     Comments before the lines are skipped, as in CoNLL-U: lines that begin with #, and of which one
     has another number of columns. Of the ten columns of CoNLL-U only the form and the universal
@@ -349,7 +349,7 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
 
 
 def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
-    """Yield each token as a document whose label is the tag and whose text is the features."""
+    """Yield each token as a document; its label is the tag, and its text lists the features."""
     for sentence in sentences:
         for i, features in enumerate(token_features(sentence.tokens)):
             labels = (sentence.tags[i],) if sentence.tags else ()
@@ -377,7 +377,7 @@ def token_features(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 
 def shape(token: str) -> str:
-    """Return the shape of a token: letters become X or x, digits 0, and repeats are merged."""
+    """Return the shape of a token: letters become X or x, digits become 0, repeats are merged."""
     kinds = (
         "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in token
     )

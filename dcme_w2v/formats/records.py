@@ -1,4 +1,4 @@
-"""Write rows of named columns as text, CSV with a header, JSON lines or Parquet, by suffix."""
+"""Write rows as text, CSV with a header, JSON lines or Parquet, depending on the suffix."""
 
 import csv
 import functools
@@ -20,7 +20,7 @@ JSON_LINES = ".jsonl"
 
 
 def form_of(path: PathLike, as_json: bool = False) -> str:
-    """Return the output format of a path: the suffix of a table or of JSON lines, "" for text.
+    """Return a path's output format: the suffix of a table or of JSON lines, or "" for text.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _encodable(value: Any) -> Any:
-    """Replace surrogates in texts by ?, as in the other formats."""
+    """Replace surrogates in texts with ?, as in the other formats."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list | tuple):

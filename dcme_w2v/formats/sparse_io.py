@@ -1,4 +1,4 @@
-"""Read and write sparse rows (.npz and svmlight) and their labels."""
+"""Read and write sparse rows (in .npz and svmlight files) and their labels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file name, without a compression suffix, ends like those of sparse rows."""
+    """Return whether a file name has a suffix of sparse rows, ignoring a compression suffix."""
     is_file = isinstance(path, str)
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
@@ -175,7 +175,7 @@ def _reading(name: str, what: str, writer: str) -> Iterator[None]:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise if a file would expand more than real data does, or need too much memory."""
+    """Raise an error if a file would expand more than real data does, or need too much memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
@@ -215,7 +215,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
 
 
 def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
-    """Read an svmlight file; feature numbers are used as column numbers.
+    """Read an svmlight file, using feature numbers as column numbers.
 
     The first line may be the numbers of rows, features and labels, as in the files of the Extreme
     Classification Repository.
@@ -289,7 +289,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns in all files; None if any file is svmlight.
+    """Return the number of columns in all files, or None if any of them is an svmlight file.
 
     An svmlight file shows only the columns that occur in it.
 

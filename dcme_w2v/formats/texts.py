@@ -1,4 +1,4 @@
-"""Convert texts and lists of tokens in memory to UTF-8, and group them into blocks.
+"""Convert texts and lists of tokens to UTF-8, and group them into blocks.
 
 Whitespace is what `bytes.split` splits at: space, tab, line feed, carriage return, vertical tab and
 form feed. A line ends with a line feed. Both rules are the same for files, columns and lists.
@@ -43,7 +43,7 @@ def bytes_of(text: Text) -> bytes:
 
 
 def is_null(value: Any) -> bool:
-    """Return whether a value from a column or a Series is a null."""
+    """Return whether a value from a column or a Series is null."""
     is_nan = isinstance(value, float) and value != value
     return value is None or is_nan or type(value).__name__ == "NAType"
 
@@ -87,7 +87,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
 
 
 def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> bytes:
-    """Return text as valid UTF-8; raise if it contains NUL bytes.
+    """Return text as valid UTF-8; raise an error if it contains NUL bytes.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def plain_lines(text: bytes) -> bytes:
 
 
 def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[Text]:
-    """Convert an iterable of texts or lists of tokens to UTF-8; a null is an empty text.
+    """Convert an iterable of texts or lists of tokens to UTF-8; null becomes an empty text.
 
     With the default `errors`, bytes must be UTF-8, and no item may have a NUL character.
 

@@ -1,4 +1,4 @@
-"""Lists of distinct words, stored as one block of bytes, and vocabularies with counts."""
+"""Lists of distinct words, which are stored as one block of bytes, and vocabularies."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return {**self.__dict__, "_index": None}
 
     def find(self, word: object) -> int | None:
-        """Return the index of a word; None if it is not in the list."""
+        """Return the index of a word, or None if it is not in the list."""
         if not isinstance(word, str):
             return None
         try:
@@ -116,7 +116,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return next(iter(self.numbers([wanted])), None)
 
     def numbers(self, words: list[bytes]) -> list[int]:
-        """Return the indices of the given words that are in the list."""
+        """Return the indices of those given words that are in the list."""
         return self.table.find(words)
 
     @property
@@ -130,7 +130,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self._index
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """Return the index of a word; raise ValueError if it is missing, as a list does."""
+        """Return the index of a word; like a list, raise ValueError if it is missing."""
         number = self.find(value)
         if number is None or number not in range(len(self))[start:stop]:
             raise ValueError(f"{value!r} is not in the list of words")
@@ -175,7 +175,7 @@ _WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
 
 
 class Vocabulary(Words):
-    """Distinct words with their counts, the most frequent first.
+    """Distinct words with their counts, in descending order of frequency.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Vocabulary(Words):
 
     @classmethod
     def load(cls, path: PathLike) -> Vocabulary:
-        """Read lines "word count", as written by `save` and by word2vec.c's -save-vocab.
+        """Read lines "word count", as `save` and the option -save-vocab of word2vec.c write them.
 
         The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
         word2vec.c adds, and lines with a count of 0 are skipped.
@@ -250,7 +250,7 @@ class Vocabulary(Words):
         return found
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """Yield words with their counts, as a dict does."""
+        """Yield words with their counts, like the items of a dict."""
         return zip(self, self.counts.tolist(), strict=True)
 
     def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
@@ -271,7 +271,7 @@ class Vocabulary(Words):
 
 
 def count_lines(words: Words, counts: I64) -> Iterator[memoryview]:
-    """Yield lines "word count" as bytes, many lines at a time."""
+    """Yield lines of the form "word count" as bytes, many lines at a time."""
     for rows in blocks_of_rows(len(words), _WRITTEN_AT_ONCE):
         offsets = words.offsets[rows.start : rows.stop + 1]
         yield core.format_counts(words.text, offsets, counts[rows]).data

@@ -1,1 +1,1 @@
-"""Read and write word vectors: text, binary, safetensors, fastText, folders; manifests."""
+"""Read and write word vectors in all formats, and their manifests."""

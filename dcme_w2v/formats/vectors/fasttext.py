@@ -74,7 +74,7 @@ class FastTextModel:
 
     @property
     def subwords(self) -> Subwords | None:
-        """The n-gram vectors; None if the model has none."""
+        """The n-gram vectors, or None if the model has none."""
         if not self.header["longest"] or not self.header["buckets"]:
             return None
         rows = self.input[len(self.words) :]
@@ -128,7 +128,7 @@ def read_fasttext(
 
 
 def kept(rows: F32, mmap: bool) -> F32:
-    """Return memory-mapped rows unchanged if `mmap` is true, otherwise a copy."""
+    """Return memory-mapped rows unchanged if `mmap` is true, and otherwise a copy."""
     return rows if mmap else np.array(rows)
 
 
@@ -137,7 +137,7 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise `FormatError` if a header is not valid; set n-grams to none in old classifiers."""
+    """Raise `FormatError` if a header is not valid; remove n-grams if an old classifier has any."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
@@ -201,7 +201,7 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
 
 
 def _as_utf8(words: Words, path: str) -> Words:
-    """Replace bytes that are not UTF-8 in words by escapes, with a warning."""
+    """Replace bytes in words that are not UTF-8 with escapes, and warn about them."""
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
@@ -217,7 +217,7 @@ _UPDATE_INTERVAL = 100  # fastText's default, which does not affect a trained mo
 
 
 def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write a fastText model atomically; its header takes known settings from the manifest."""
+    """Write a fastText model atomically; take the settings in its header from the manifest."""
     name, words, counts = os.fspath(path), tables.words, tables.counts
     if counts is None or tables.context is None:
         raise UsageError(

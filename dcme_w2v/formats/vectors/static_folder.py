@@ -166,7 +166,7 @@ def _remove(folder: Path) -> None:
 
 
 def check_static_target(path: PathLike) -> None:
-    """Raise before work starts if `save_static_folder` could not write `path`."""
+    """Raise an error before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
         raise UsageError(
             f"{os.fspath(path)}: a folder cannot be written to a stream; name a folder"

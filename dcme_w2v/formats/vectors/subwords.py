@@ -1,4 +1,4 @@
-"""Character n-grams of words: vectors of out-of-vocabulary words (Bojanowski et al. 2017).
+"""Character n-grams, which give vectors to unknown words (Bojanowski et al. 2017).
 
 The vector of a word is the mean of the vectors of its n-grams and, if it is in the vocabulary, of
 its own row. n-grams are numbered by hashing, as in fastText (csrc/text/ngrams.h).
@@ -80,7 +80,7 @@ class Subwords:
         return ngrams_of(words.text, words.offsets, self.shortest, self.longest, len(self.rows))
 
     def vector_of(self, word: str) -> F32 | None:
-        """Return the vector of an out-of-vocabulary word, shape (d,); None if it has no n-gram."""
+        """Return an out-of-vocabulary word's vector, shape (d,), or None if it has no n-gram."""
         if not word or not len(self.rows):
             return None
         try:
@@ -90,7 +90,7 @@ class Subwords:
         return self.rows[rows].mean(axis=0, dtype=np.float32) if len(rows) else None
 
     def vectors_of(self, words: Words, own: F32 | None = None) -> F32:
-        """Return the vectors of words, shape (n, d); zeros for a word without n-grams.
+        """Return the vectors of words, shape (n, d); a word without n-grams gets zeros.
 
         Parameters
         ----------

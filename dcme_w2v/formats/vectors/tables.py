@@ -1,4 +1,4 @@
-"""Words with all their tables: the contents of a word-vector file."""
+"""The contents of a word-vector file: words and all of their tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITTEN_AT_ONCE = 1 << 21  # maximum number of bytes of a matrix that are writt
 
 
 class WordTables(Immutable):
-    """Words with their vectors, counts and other tables; `dcme_w2v.Vectors` adds queries.
+    """Words with their vectors, counts and other tables, to which `dcme_w2v.Vectors` adds queries.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class WordTables(Immutable):
             raise UsageError(f"word {row + 1} is empty; remove it, or give it a name")
 
     def arrays(self) -> dict[str, F32]:
-        """Return all arrays by name; with n-grams, ``own`` has the words' own vectors."""
+        """Return all arrays by name; with n-grams, ``own`` contains the words' own vectors."""
         named: dict[str, F32 | None] = {"vectors": self.vectors}
         if self.context is not None:
             named["context"] = self.context.vectors

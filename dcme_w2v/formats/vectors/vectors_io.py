@@ -1,4 +1,4 @@
-"""Read and write word vectors in every format, by a table of readers and writers."""
+"""Read and write word vectors in every format, using a table of readers and writers."""
 
 import json
 import os
@@ -158,7 +158,7 @@ def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of word vectors; its magic bytes are in `dcme_w2v.files.opening.MAGIC`.
+    """A format of word vectors, whose magic bytes are in `dcme_w2v.files.opening.MAGIC`.
 
     Attributes
     ----------
@@ -191,13 +191,13 @@ READ = ("text", "binary", "safetensors", "fasttext")
 
 
 def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
-    """Raise `UsageError` if `format` is neither one of `known` nor None."""
+    """Raise `UsageError` if `format` is neither None nor one of `known`."""
     if format is not None and format not in known:
         raise UsageError(f"--format={format}: must be one of {', '.join(known)}")
 
 
 def check_target(path: PathLike, format: str | None) -> str:
-    """Return the format to write; raise `UsageError` if it does not fit the target's name.
+    """Return the format to write; raise `UsageError` if it does not fit the name of the target.
 
     Warns if the suffix belongs to a format of text that is not written.
 
@@ -298,7 +298,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
 
 
 def joined(parts: list[F32], dim: int) -> F32:
-    """Concatenate blocks of rows, and free each block once it is copied."""
+    """Concatenate blocks of rows, and free each block after copying it."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
     while parts:
@@ -429,7 +429,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
 
 
 def read_manifest(path: PathLike) -> dict[str, Any] | None:
-    """Return the manifest in PATH.json; None if the file is missing or is not a manifest."""
+    """Return the manifest in PATH.json, or None if the file is missing or not a manifest."""
     try:
         found = read_json(f"{os.fspath(path)}{MANIFEST}", "remove it")
     except (OSError, FormatError):
@@ -438,7 +438,7 @@ def read_manifest(path: PathLike) -> dict[str, Any] | None:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Format the token counts of a run as one line, including tokens not accounted for."""
+    """Format the token counts of a run as one line, including any tokens unaccounted for."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

@@ -1,4 +1,4 @@
-"""Detect the format of word vectors, and read the rows of word2vec files block by block."""
+"""Detect the format of word vectors, and read word2vec files block by block."""
 
 import codecs
 import contextlib
@@ -45,7 +45,7 @@ _FOREIGN = {
 
 
 def kind_of_file(path: PathLike) -> str | None:
-    """Return "safetensors" or "fasttext"; None for word2vec formats and for streams."""
+    """Return "safetensors" or "fasttext", or None for word2vec formats and streams."""
     if is_stream(path):
         return None
     with Path(path).open("rb") as file:
@@ -85,12 +85,12 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def no_faults() -> I64:
-    """Return an empty fault table: per kind the count, the first faulty row and its offset."""
+    """Return an empty table of faults: for each kind, the count, the first row and its offset."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 def word_faults(words: Words) -> I64:
-    """Return the faults in a list of words, in a table like that of `no_faults`."""
+    """Return the faults in a list of words, in a table of the form that `no_faults` returns."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -99,7 +99,7 @@ def word_faults(words: Words) -> I64:
 
 @dataclass
 class Part:
-    """A block of rows from a file, with their faults."""
+    """A block of rows from a file, with the faults in these rows."""
 
     block: U8
     first: int  # index of the block's first row in the file
@@ -159,7 +159,7 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Set `promised` and `dim` from the header; return the offset of the first row."""
+        """Read `promised` and `dim` from the header; return the offset of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
@@ -195,7 +195,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise if the first lines have no words, or have words in quotes (R's default).
+        """Raise an error if the first lines have no words, or have words in quotes (R's default).
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
@@ -212,7 +212,7 @@ class RowReader:
             )
 
     def _looks_binary(self) -> bool:
-        """Detect a binary file by its first row, or by its first block if both formats fit."""
+        """Detect a binary file by its first row, or by its first block if the row is ambiguous."""
         block = self._block
         fields = block.tobytes().partition(b"\n")[0].split()
         text = not self.promised or (
@@ -236,7 +236,7 @@ class RowReader:
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
-        """Return the next block: the remainder of the last one, then further bytes of the file."""
+        """Return the next block: the remainder of the last block, and then more of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -246,7 +246,7 @@ class RowReader:
         return block[:filled]
 
     def room(self, limit: int | None) -> F32 | None:
-        """Allocate a matrix for `parts` to fill, if header and file size agree.
+        """Allocate a matrix for `parts` to fill, if the header and the file size agree.
 
         Return None without a header, or if the file is compressed and its size unknown.
         """
@@ -269,7 +269,7 @@ class RowReader:
         limit: int | None = None,
         matrix: F32 | None = None,
     ) -> Iterator[Part]:
-        """Yield the file in parts; `keep` also stores the vectors, up to a part's first fault.
+        """Yield the file in parts; if `keep`, also store each part's vectors up to its first fault.
 
         With `skip`, faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
