@@ -629,23 +629,7 @@ def many_texts(s: Setup) -> Iterator[Line]:
             yield name, seed, "answers per CPU second", count / done.seconds, ""
 
 
-# ---- few documents, many labels, few labels ----
-
-
-def few_documents(s: Setup) -> Iterator[Line]:
-    """Train the defaults on few documents of ten classes, which the seed draws."""
-    few, test, model = Path(s.out("few.tsv")), Path(s.out("test.tsv")), s.out("m")
-    for folder, count, seed in product(s.sets("sets", True), (60, 100, 200, 300), s.seeds):
-        random = np.random.default_rng(seed)
-        parts = [_labeled(folder / f"{part}.tsv") for part in ("train", "test")]
-        frequent = [name for name, n in Counter(parts[0][0]).most_common(30) if n >= 60]
-        classes = set(random.permutation(frequent)[:10].tolist())
-        for path, (labels, lines), most in zip((few, test), parts, (count, 2000), strict=True):
-            order = [i for i in random.permutation(len(lines)).tolist() if labels[i] in classes]
-            path.write_text("".join(lines[i] for i in order[:most]), encoding="utf-8")
-        s.run(f"classify train {few} --threads 1 --seed {seed} --quiet --output {model}")
-        accuracy = s.json("classify test", model, test)["accuracy"]
-        yield f"{folder.name}; {len(classes)}; {count}", seed, "defaults", 100 * accuracy, "%"
+# ---- many labels, few labels ----
 
 
 def many_labels(s: Setup) -> Iterator[Line]:
@@ -1292,7 +1276,7 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, divergence, many_texts, small_models, recipe, constants, few_documents, many_labels,
+    speed, divergence, many_texts, small_models, recipe, constants, many_labels,
     few_labels, many_classes,
     many_articles, documents,
     cluster, scale, changes, search, search_choice, search_peers, continued, papers_dcme,
