@@ -30,10 +30,10 @@ except ImportError:
 PathLike = str | os.PathLike[str]  # annotation for paths of any type
 
 
-def path_name(path: PathLike) -> str:
-    """Return a path as a str; raise a `TypeError` that names the type of anything else."""
+def path_name(path: PathLike, name: str = "path") -> str:
+    """Return a path as a str; raise a `TypeError` that names the argument for anything else."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path: must be a path, not {type(path).__name__}")
+        raise TypeError(f"{name}: must be a path, not {type(path).__name__}")
     return os.fspath(path)
 
 

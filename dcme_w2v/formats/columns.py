@@ -11,7 +11,6 @@ import csv
 import io
 import itertools
 import json
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ from dcme_w2v.files.opening import (
     split_lines,
 )
 from dcme_w2v.files.paths import local
+from dcme_w2v.platform import path_name
 
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
@@ -111,7 +111,7 @@ class Table:
             raise UsageError(
                 f"{self.path}: the column {both[0]!r} is text and label; name two columns"
             )
-        object.__setattr__(self, "path", local(os.fspath(self.path)))
+        object.__setattr__(self, "path", local(path_name(self.path)))
         if self.group is not None:
             whole_number("group", self.group, 0)
 

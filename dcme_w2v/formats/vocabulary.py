@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import os
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from dcme_w2v.numeric.arrays import I64, U8, Immutable, read_only
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.numeric.sealed import Sealed, sealed
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 
 MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
 _SCANS = 8  # number of lookups by scanning after which an index is built
@@ -224,7 +223,7 @@ class Vocabulary(Words):
         CorpusError
             The file cannot be read.
         """
-        name, faults = os.fspath(path), np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+        name, faults = path_name(path), np.zeros((FAULT_KINDS, 3), dtype=np.int64)
         data = np.frombuffer(read_whole(name), dtype=np.uint8)
         if not len(data):
             raise FormatError(f"{name}: contains no words; give a file with lines 'WORD COUNT'")

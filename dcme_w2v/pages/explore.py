@@ -16,7 +16,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from dcme_w2v.formats.sparse_io import is_vectors, read_sparse_rows
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, specificity
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.compare import compare, rotation
@@ -416,7 +415,7 @@ def explore(
     """
     given: Any = files if isinstance(files, list | tuple) else [files]
     sources = [one if isinstance(one, Vectors) else as_paths(one)[0] for one in given]
-    name = "" if output is None else os.fspath(output)
+    name = "" if output is None else path_name(output, "output")
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
     for option, value, least in (("color", color, 1), ("limit", limit, 3), ("seed", seed, 0)):

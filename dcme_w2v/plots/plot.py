@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_sparse_rows
 from dcme_w2v.numeric.arrays import F64, unit_vectors
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.training.progress import is_log, read_log
 from dcme_w2v.words.vectors import Vectors, load_if_path
 
@@ -307,7 +306,7 @@ def plot(
     limit = None if limit is None else whole_number("limit", limit, 3)
     seed = None if seed is None else whole_number("seed", seed, 0)
     paths = [] if isinstance(files, Vectors) else as_paths(files)
-    name = "" if output is None else os.fspath(output)
+    name = "" if output is None else path_name(output, "output")
     guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))
     picture_format(name)
     kind = "word vectors" if isinstance(files, Vectors) else _kind_of(paths)

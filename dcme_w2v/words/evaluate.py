@@ -8,7 +8,7 @@ of several spellings is used, and the vocabulary is limited to the first `limit`
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from dcme_w2v.numeric.nearest import (
     error_of_cosines,
     nearest_rows,
 )
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 
 from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
@@ -326,7 +326,7 @@ def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
 
 
 def _lines(path: PathLike) -> Iterator[str]:
-    return (line for _, line in read_text(os.fspath(path)))
+    return (line for _, line in read_text(path_name(path)))
 
 
 def _read_questions(
@@ -359,7 +359,7 @@ def _read_pairs(
     first column of single letters is the relation between the words, as in the annotated files
     of WordSim-353.
     """
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, str | os.PathLike) or not isinstance(given, Iterable):
         lines = [_columns(line) for line in _lines(given) if line.strip() and line[0] != "#"]
     else:
         lines = [list(map(str, one)) for one in given]

@@ -100,6 +100,11 @@ TAKE_PATHS = {
     "Vectors.save": lambda f, path: f["vectors"].save(path),
     "Search.save": lambda f, path: f["search"].save(path),
     "TextClassifier.save": lambda f, path: f["classifier"].save(path),
+    "eval_similarity": lambda f, path: dw.eval_similarity(f["vectors"], path),
+    "eval_analogies": lambda f, path: dw.eval_analogies(f["vectors"], path),
+    "read_vocab": lambda f, path: dw.train(TEXTS, read_vocab=path),
+    "explore": lambda f, path: dw.explore(f["vectors"], path),
+    "Table": lambda f, path: dw.Table(path, "text"),
     "save_sentence_model": lambda f, path: dw.save_sentence_model(f["vectors"], path),
 }
 
@@ -107,9 +112,10 @@ TAKE_PATHS = {
 @pytest.mark.parametrize("name", TAKE_PATHS)
 @pytest.mark.parametrize("wrong", [5, None, 2.5])
 def test_what_is_no_path_is_one_error_with_its_type(fitted, name, wrong):
-    if (name, wrong) == ("train", None):
+    if wrong is None and name in ("train", "read_vocab", "explore"):
         return  # the default
-    with pytest.raises(TypeError, match=f"path: must be a path, not {type(wrong).__name__}") as one:
+    message = f"(path|output): must be a path, not {type(wrong).__name__}"
+    with pytest.raises(TypeError, match=message) as one:
         TAKE_PATHS[name](fitted, wrong)
     assert "\n" not in str(one.value)
 
