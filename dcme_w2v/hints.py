@@ -128,7 +128,7 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Parse a table; return the replacements for each name, spelled as by `plain_name`."""
+    """Parse a table; return the replacements for each name in the spelling of `plain_name`."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
@@ -166,7 +166,7 @@ def _hint(name: str, known: Iterable[str], given: list[str]) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is spelled most similarly; None if none is similar enough."""
+    """Return the known name with the most similar spelling, or None if none is similar enough."""
     import difflib
 
     near = difflib.get_close_matches(name[:MAX_COMPARED], list(known), 1, MIN_SIMILARITY)
@@ -174,10 +174,10 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
-    """Return the message of an `AttributeError`, which says what to use instead if known."""
+    """Return the message of an `AttributeError`, which says what to use instead, if known."""
     return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 
 def plain_name(name: str) -> str:
-    """Return one spelling of a name: min-count for --min-count, -minCount and min_count."""
+    """Return one spelling for all forms of a name, such as min-count for -minCount."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", name.lstrip("-")).replace("_", "-").lower()

@@ -130,7 +130,7 @@ class VocabularyOptions(TokenizerOptions):
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
-    """Parse --subwords into the lengths of its shortest and longest n-grams; None is 0, 0.
+    """Convert --subwords to the lengths of the shortest and longest n-gram, or None to 0, 0.
 
     Raises
     ------
@@ -174,7 +174,7 @@ class SubwordOptions(Checked):
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """Lengths of the shortest and longest n-gram in characters; 0, 0 without subwords."""
+        """Lengths of the shortest and longest n-gram in characters, or 0, 0 without subwords."""
         return ngram_lengths(self.subwords)
 
 
@@ -268,7 +268,7 @@ class CheckpointOptions(Checked):
 
     @property
     def folder(self) -> str | None:
-        """The folder for new checkpoints: `checkpoint`, or else `resume`."""
+        """The folder for new checkpoints: `checkpoint` if given, otherwise `resume`."""
         return self.resume if self.checkpoint is None else self.checkpoint
 
     @property
@@ -279,12 +279,12 @@ class CheckpointOptions(Checked):
 
     @property
     def every_epochs(self) -> int | None:
-        """Number of epochs between checkpoints; None if the interval is a time."""
+        """Number of epochs between checkpoints, or None if the interval is a time."""
         return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
 
     @property
     def every_seconds(self) -> float | None:
-        """Number of seconds between checkpoints; None if the interval is in epochs."""
+        """Number of seconds between checkpoints, or None if the interval is in epochs."""
         if self.every_epochs is not None:
             return None
         unit = {"s": 1, "m": 60, "h": 3600}[self.checkpoint_every[-1]]
@@ -292,7 +292,7 @@ class CheckpointOptions(Checked):
 
 
 def _share(given: str | None) -> float | None:
-    """Convert --holdout to a fraction; None if it names a file or is not given."""
+    """Convert --holdout to a fraction, or to None if it names a file or is not given."""
     try:
         return None if given is None else float(given)
     except ValueError:
@@ -309,7 +309,7 @@ def _check_share(given: str) -> None:
 
 @dataclass(frozen=True)
 class HoldoutOptions(Checked):
-    """The option for held-out text, which training excludes and scores after each epoch."""
+    """The option for held-out text, which is excluded from training and scored after each epoch."""
 
     group = "Input"
 
@@ -326,11 +326,11 @@ class HoldoutOptions(Checked):
 
     @property
     def fraction(self) -> float | None:
-        """The fraction of lines to hold out; None if --holdout names a file or is not given."""
+        """The fraction of lines to hold out, or None if --holdout names a file or is not given."""
         return _share(self.holdout)
 
     @property
     def file(self) -> str | None:
-        """The file of held-out text; None if --holdout is a fraction or is not given."""
+        """The file of held-out text, or None if --holdout is a fraction or is not given."""
         whole = self.holdout if self.fraction is None else None
         return None if whole is None else local(whole)

@@ -67,7 +67,7 @@ def is_broken_pipe(error: OSError) -> bool:
 
 
 def lock(number: int) -> bool:
-    """Lock an open file until it is closed; return False if another process has locked it."""
+    """Lock an open file until it is closed, or return False if another process has locked it."""
     try:
         if fcntl is not None:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +101,7 @@ def opened_folder(path: Path) -> Iterator[int | None]:
 
 
 def replace(source: Path, target: Path, folder: int | None = None) -> None:
-    """Rename a file; on Windows, retry for a moment if the target is open elsewhere."""
+    """Rename a file; on Windows, retry for a short time if the target is open elsewhere."""
     if folder is not None:
         os.rename(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         return
@@ -139,7 +139,7 @@ def host() -> str:
 
 
 def is_running(number: int) -> bool:
-    """Return whether a process is running on this machine; True if that is unknown."""
+    """Return whether a process is running on this machine, or True if that is unknown."""
     if fcntl is None:
         return True
     with contextlib.suppress(PermissionError, OverflowError):
@@ -151,7 +151,7 @@ def is_running(number: int) -> bool:
 
 
 def user() -> int:
-    """Return the user ID; 0 on systems without numeric file owners."""
+    """Return the user ID, or 0 on systems without numeric file owners."""
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -182,13 +182,13 @@ def memory_limits() -> list[int]:
 
 
 def address_limit() -> int | None:
-    """Return the limit of the address space (``ulimit -v``) in bytes; None if there is none."""
+    """Return the limit of the address space (``ulimit -v``) in bytes, or None if there is none."""
     soft = -1 if resource is None else resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if resource is None or soft == resource.RLIM_INFINITY else soft
 
 
 def used_memory() -> tuple[int, int]:
-    """Return the used address space and resident memory in bytes; each is 0 if unknown."""
+    """Return the used address space and resident memory in bytes; 0 means unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         return int(size) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
@@ -196,7 +196,7 @@ def used_memory() -> tuple[int, int]:
 
 
 def default_threads() -> int:
-    """Return the number of CPUs that this process may use, rounding up a quota."""
+    """Return the number of CPUs that this process may use; round up a fractional quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     found = [len(affinity(0)) if affinity else os.cpu_count() or 1]
     names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
@@ -207,7 +207,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits set by this process's control groups, as lists of words.
+    """Yield the limits that this process's control groups set, as lists of words.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.
@@ -242,7 +242,7 @@ def fresh_memory(size: int) -> mmap.mmap:
 
 
 def peak_memory() -> int:
-    """Return the peak resident memory of this process in bytes, 0 if unknown.
+    """Return the peak resident memory of this process in bytes, or 0 if unknown.
 
     On Linux, ru_maxrss includes the peak of the parent process before exec, so VmHWM is read if
     possible. macOS counts in bytes, other systems in kilobytes.

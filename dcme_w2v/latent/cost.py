@@ -1,4 +1,4 @@
-"""The cost, equation (2), of a latent-class model, with the E-step and the two M-steps.
+"""The cost of a latent-class model (equation 2), with the E-step and the two M-steps.
 
 Equation numbers are from Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
@@ -28,7 +28,7 @@ MIN_CLASS_SIZE = 0.5  # without labels, a class becomes empty if the sum of its 
 
 @dataclass(frozen=True)
 class Observations:
-    """Documents with their labels, one observation per label.
+    """Documents with their labels; each label of a document is one observation.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Observations:
     def of(
         cls, matrix: csr_matrix, labels: Sequence[Sequence[int]] | None, classes: int
     ) -> Observations:
-        """Combine documents and labels; without labels, each document is its own label."""
+        """Combine documents with their labels; without labels, each document is its own label."""
         if labels is None:
             labels, classes = [(OWN,)] * matrix.shape[0], 0
         return cls(matrix, *Labeled(matrix, labels).instances(), classes)
@@ -70,7 +70,7 @@ class Observations:
 
 
 class Cost:
-    """The cost of a model's weights and alpha on observations, and the posterior xi.
+    """The cost of a model's weights and alpha on observations, and their posterior xi.
 
     Parameters
     ----------

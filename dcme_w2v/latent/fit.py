@@ -66,7 +66,7 @@ def expectation_maximization(
     reporter: Reporter = QUIET,
     before: Solution | None = None,
 ) -> Solution:
-    """Alternate the two M-steps and the E-step, none of which raises the cost.
+    """Alternate between the two M-steps and the E-step, none of which raises the cost.
 
     Without labels, each M-step for the weights is followed by several rounds of the other two
     steps.
@@ -177,7 +177,7 @@ def learn(
 def fit(
     data: Observations, options: LatentOptions, reporter: Reporter = QUIET
 ) -> tuple[Solution, dict[str, Any]]:
-    """Fit from all starts; return the best solution, and statistics of the fit.
+    """Fit the model from all starts; return the best solution and statistics of the fit.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with these options; record its measures on held-out documents.
+    """Fit a model with these options, and record its measures on held-out documents.
 
     `chose` names the settings that the held-out documents chose, for the message.
     """
@@ -124,7 +124,7 @@ def _fitted(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
 ) -> list[list[dict[str, Any]]]:
-    """Return for each latent class the documents that most probably belong to it.
+    """Return for each latent class the documents that belong to it with the highest probability.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the numbers of latent classes to compare; [None] stands for the default."""
+    """Return the numbers of latent classes to compare; [None] means only the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
             "--unsupervised: is not supported with --holdout, which requires labels; omit one"

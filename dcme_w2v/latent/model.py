@@ -97,7 +97,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the mean feature weights of latent classes, weighted by `p(class | label)`."""
+        """Return the mean feature weights of the latent classes, weighted by `p(class | label)`."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -106,7 +106,7 @@ class LatentClassifier(Predictor):
             return weights @ (chances / chances.sum())
 
     def original_weights(self) -> F32:
-        """Return the latent classes' weights of features, before any reduction of the rows."""
+        """Return the latent classes' weights for the features before any reduction."""
         table: F32 = self.weights.get()[:-1]
         if self.right is None:
             return table
@@ -119,7 +119,7 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class by its size, its labels with alpha, and specific words.
+        """Describe each latent class by its size, labels (with alpha) and specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -187,7 +187,7 @@ class LatentClassifier(Predictor):
 
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
-    """Return `log sum_k p_k alpha_km`, given `log p`; the shape is (documents, classes)."""
+    """Given `log p`, return `log sum_k p_k alpha_km`, shape (documents, classes)."""
     # This value is at least -log(latent), so exp does not underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)

@@ -88,7 +88,7 @@ DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadra
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
-    """Fill in the default values of all options, except for `l2` if there are no labels.
+    """Fill in the default values of all options, except `l2` if there are no labels.
 
     Parameters
     ----------

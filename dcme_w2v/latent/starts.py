@@ -1,4 +1,4 @@
-"""Initialize EM: compute the first posterior xi by one of several methods.
+"""Initialize EM by computing the first posterior xi with one of several methods.
 
 All starts except the random one are 0.9 times the result of a method plus 0.1 / K, because without
 labels a zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -53,7 +53,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic; choose lambda so that the median eigenvalue of `H` is 1/2.
+        """Compute the quadratic, with lambda chosen so that the median eigenvalue of `H` is 1/2.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Quadratic:
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return `P_Y xi`: each row is replaced by the mean of all rows with its label."""
+        """Return `P_Y xi`, in which each row is replaced by the mean of all rows with its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
@@ -110,7 +110,7 @@ class Quadratic:
 
 
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
-    """Return a random posterior: rows of uniform random numbers, scaled to the sum 1."""
+    """Return a random posterior: rows of uniform random numbers, scaled so that each sums to 1."""
     drawn = random.random((count, latent))
     return drawn / drawn.sum(axis=1, keepdims=True)
 
@@ -141,7 +141,7 @@ def descend(
     step: float,
     iterations: int = ITERATIONS,
 ) -> tuple[F64, float]:
-    """Minimize a function of N points in simplices by projected gradient descent.
+    """Minimize a function of N points, each in a simplex, by projected gradient descent.
 
     A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
     is; each search begins at twice the last step.
@@ -209,7 +209,7 @@ class Starts:
         return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
-        """Return the starts that the options select, as pairs of a method and a number.
+        """Return the starts that the options select, each as a method and a number.
 
         If there are no labels and few classes, most starts use the quadratic.
         """
@@ -222,7 +222,7 @@ class Starts:
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
-        """Return the first posterior for EM, shape (n, latent), by a method and the seed."""
+        """Return the first posterior for EM, shape (n, latent), from a method and the seed."""
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
@@ -233,7 +233,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """Assign labels to K random groups; split labels if there are fewer than K."""
+        """Assign labels to K random groups; if there are fewer than K labels, split them."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)

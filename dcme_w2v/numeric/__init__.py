@@ -1,1 +1,1 @@
-"""Numeric helpers: arrays, threads, L-BFGS, k-means, scikit-learn conventions."""
+"""Numeric helpers for arrays, threads, L-BFGS, k-means and scikit-learn's conventions."""

@@ -1,4 +1,4 @@
-"""Array helpers: finite values, immutability, memory mapping, pieces, weighted means."""
+"""Array helpers for finite values, immutability, memory mapping, pieces and weighted means."""
 
 import contextlib
 import math
@@ -27,7 +27,7 @@ U32 = NDArray[np.uint32]
 
 
 class Immutable:
-    """Base class whose public attributes cannot be reassigned; private ones may cache results."""
+    """Base class whose public attributes cannot be reassigned; private ones may be caches."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
@@ -112,7 +112,7 @@ class ChunkedArray:
 
 
 def drop_pages(array: Array) -> None:
-    """Release a mapped file's pages from memory; they are read again when needed.
+    """Release the pages of a mapped file from memory; the system reads them again when needed.
 
     Nothing happens for arrays that are not mapped files, or on systems without support.
     """
@@ -123,7 +123,7 @@ def drop_pages(array: Array) -> None:
 
 
 def check_mapped(*arrays: Array | None) -> None:
-    """Raise `FormatError` if a mapped file was truncated; reading it would raise SIGBUS."""
+    """Raise `FormatError` if a mapped file was truncated, because reading it would cause SIGBUS."""
     for array in arrays:
         if array is not None and (found := _map_of(array)) is not None:
             whole: mmap.mmap = found._mmap  # type: ignore[attr-defined]
@@ -136,7 +136,7 @@ def check_mapped(*arrays: Array | None) -> None:
 
 
 def _map_of(array: Array) -> np.memmap[Any, Any] | None:
-    """Return the memory map that an array is part of; None if it is in memory."""
+    """Return the memory map that an array is part of, or None if the array is in memory."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and base._mmap is not None:  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return how specific words are to a group, given the logs of their rarity outside the group.
+    """Return how specific words are to a group, given the logarithms of their rarity outside it.
 
     A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
     rarest words.

@@ -1,4 +1,4 @@
-"""Minimizes a smooth function of a few parameters between bounds, without importing scipy."""
+"""Minimize a smooth function of a few bounded parameters without importing scipy."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What all estimators share without importing scikit-learn: parameters, labels, and the protocol.
+"""The parameters, labels and protocol of all estimators, without importing scikit-learn.
 
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 Importing scikit-learn takes 0.9 seconds of CPU time, but its tools require only methods, not a base
@@ -24,7 +24,7 @@ from .sparse_rows import is_sparse
 
 
 class Fitted:
-    """Base class of estimators, whose learned attributes raise an error before `fit` is called.
+    """Base class of estimators; reading a learned attribute before `fit` raises an error.
 
     Several threads may use one object: each method call sees the result of a single `fit`, and a
     `fit` that fails changes nothing; see `parameters`.
@@ -61,7 +61,7 @@ def not_fitted() -> type[Exception]:
 
 
 class ProtocolEstimator(Fitted):
-    """An estimator with the methods that scikit-learn's tools call, but not its base class."""
+    """An estimator with the methods that scikit-learn's tools call, but without its base class."""
 
     _declared: tuple[type, dict[str, str]]
 
@@ -190,13 +190,13 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    """Return whether `fit`, and not scikit-learn itself, sets an attribute."""
+    """Return whether `fit`, rather than scikit-learn itself, sets an attribute."""
     is_named = attribute.startswith("_") or attribute.endswith("_")
     return is_named and "sklearn" not in attribute
 
 
 def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
-    """Make a method thread-safe, by running it on a copy of the estimator's attributes."""
+    """Make a method thread-safe by running it on a copy of the estimator's attributes."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **params: Any) -> Any:
@@ -217,7 +217,7 @@ def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
 
 
 def options_of(estimator: Any, **more: Any) -> Any:
-    """Convert an estimator's parameters to the dataclass that declares them.
+    """Convert an estimator's parameters to an object of the dataclass that declares them.
 
     A preset sets only parameters that still have their defaults; `more` sets options that are not
     parameters.
@@ -246,7 +246,7 @@ def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Convert `random_state` to an integer seed; None draws one from numpy's global state."""
+    """Convert `random_state` to an integer seed; for None, draw it from numpy's global state."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -275,7 +275,7 @@ def is_unlabeled(labels: Array) -> Bools:
 
 
 def check_all_labeled(y: Any) -> None:
-    """Raise or warn if rows look unlabeled, in an estimator that requires labels.
+    """Raise an error or warn if rows look unlabeled although the estimator requires labels.
 
     Raises
     ------
@@ -342,7 +342,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
 
 
 def _as_array(y: Any) -> Array:
-    """Convert labels to an array; a list becomes an object array, so that -1 stays a number."""
+    """Convert labels to an array; a list becomes an object array, so that -1 remains a number."""
     if hasattr(y, "__array__") or is_sparse(y) or not isinstance(y, Iterable):
         return np.asarray(y)
     labels = list(y)
@@ -354,7 +354,7 @@ def _as_array(y: Any) -> Array:
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Convert `sample_weight` to one weight per row; None means 1, a number applies to all.
+    """Convert `sample_weight` to one weight per row; None means 1, and a number applies to all.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def kmeans(
 
 
 def memberships(nearest: I64, clusters: int) -> F32:
-    """Return a matrix (points, clusters) with a 1 at each point's cluster."""
+    """Return a matrix (points, clusters) that has a 1 at the cluster of each point."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
     return chosen
@@ -80,7 +80,7 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> F64:
-    """Draw centers from the points, with probabilities proportional to squared distances.
+    """Draw centers from the points with probabilities proportional to squared distances.
 
     Several candidates are drawn, and the best one becomes the center, as the authors recommend.
     """
@@ -125,7 +125,7 @@ def _assigned(
     centers: F64,
     threads: int | None,
 ) -> tuple[I64, F32]:
-    """Return each point's nearest center, and its squared distance to it."""
+    """Return the nearest center of each point, and the squared distance between them."""
     single = centers.astype(np.float32)
 
     def nearest(rows: slice) -> tuple[I64, F32]:

@@ -1,4 +1,4 @@
-"""L-BFGS: minimize a smooth function from its values and gradients.
+"""Minimize a smooth function by L-BFGS from its values and gradients.
 
 No other module calls scipy's L-BFGS.
 """
@@ -78,7 +78,7 @@ def minimize(
 
 
 class _Values:
-    """Evaluates the function; computes small changes in its value from gradients.
+    """Evaluates the function, and computes small changes in its value from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.

@@ -1,4 +1,4 @@
-"""Quantize weighted numbers to levels: optimal clusters, one of which is fixed at 0.
+"""Quantize weighted numbers to levels, which are optimal clusters with one fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -44,7 +44,7 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Find the levels with the smallest loss, the optimum of (1) for fixed signs.
+    """Find the levels with the smallest loss, that is, the optimum of (1) for fixed signs.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Find levels by the paper's algorithm (Fig. 2); also return its number of iterations.
+    """Find levels by the paper's algorithm (Fig. 2); also return the number of iterations.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
-    """Cluster ascending numbers optimally; return the centers of the clusters."""
+    """Find the optimal clustering of ascending numbers, and return the centers of the clusters."""
     # Centering reduces the rounding errors of squares.
     shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
@@ -156,7 +156,7 @@ def _sums(numbers: F64) -> F64:
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Compute the loss D_k(j) of the first j numbers, and where the last cluster starts."""
+    """Compute the loss D_k(j) of the first j numbers, and the start of the last cluster."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
@@ -190,5 +190,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return for each number the index of the nearest grid value, the higher one if tied."""
+    """Return for each number the index of the nearest grid value, or of the higher one if tied."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

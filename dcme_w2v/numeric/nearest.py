@@ -1,4 +1,4 @@
-"""Find the best rows for many queries, exactly; ties are in row order.
+"""Find the best rows for many queries, exactly and with ties in row order.
 
 The last digits of scores that BLAS computes depend on the block size, so that equal rows may get
 different scores. BLAS scores therefore only select candidates, the rows whose upper bound is at
@@ -122,7 +122,7 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield for each query the k rows with the highest cosines, and these cosines.
+    """Yield for each query the k rows with the highest cosines, and the cosines.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ def nearest_rows(
 
 
 def error_of_cosines(matrix: F32 | I8) -> np.float32:
-    """Return an upper bound on BLAS's rounding error in cosines with rows of a matrix."""
+    """Return an upper bound on BLAS's rounding error for cosines with rows of a matrix."""
     return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row with the same row of `others`; 0 for zero rows.
+    """Return the cosine of each row with the same row of `others`, or 0 if a row is zero.
 
     Equal rows always have equal cosines, regardless of the other rows.
     """

@@ -1,4 +1,4 @@
-"""Apply functions to items or blocks of rows in several threads, in order.
+"""Apply functions to items or to blocks of rows in several threads, and return results in order.
 
 Results, and sums over them in block order, do not depend on the number of threads.
 """
@@ -21,7 +21,7 @@ _BLOCK_ROWS = 4096
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], threads: int | None = None
 ) -> Iterator[R]:
-    """Yield function(item) for each item, in order; threads work at most a few items ahead.
+    """Yield function(item) for each item, in order; threads work only a few items ahead.
 
     The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """Limits the process to one BLAS thread while at least one caller asks for it."""
+    """Limits the process to one BLAS thread as long as at least one caller requests it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -58,7 +58,7 @@ class _Blas:
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Limit BLAS to one thread until no caller is in this context."""
+        """Limit BLAS to one thread until the last caller leaves this context."""
         with self._lock:
             if not self._users:
                 libraries = self._found()
@@ -76,7 +76,7 @@ class _Blas:
                     self._take_control()  # any thread may now change the number
 
     def _take_control(self) -> None:
-        """Let the current thread change the number of BLAS threads.
+        """Allow only the current thread to change the number of BLAS threads.
 
         Since version 3.8, threadpoolctl ignores every thread but the first that sets a number.
         """
@@ -85,7 +85,7 @@ class _Blas:
                 library.clear_controlling_thread(force=True)
 
     def _found(self) -> Any:
-        """Return the controller of the loaded BLAS libraries, which takes milliseconds to find.
+        """Find the controller of the loaded BLAS libraries once, because this takes milliseconds.
 
         The copy of BLAS in scipy is included only if the process uses scipy.
         """

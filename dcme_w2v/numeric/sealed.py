@@ -16,7 +16,7 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed; it is compared, copied and written as JSON like any other."""
+    """A dict that cannot be changed; comparing, copying and writing as JSON work as for a dict."""
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -26,7 +26,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class ReadOnlyList(list[Any]):
-    """A list that cannot be changed; it is compared, copied and written as JSON like any other."""
+    """A list that cannot be changed; comparing, copying and writing as JSON work as for a list."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse
@@ -36,7 +36,7 @@ class ReadOnlyList(list[Any]):
 
 
 class Sealed:
-    """Base class of models that stay sealed after they are copied or unpickled."""
+    """Base class of models that remain read-only after they are copied or unpickled."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -68,6 +68,6 @@ def sealed(value: Any) -> Any:
 
 
 def seal(owner: Any, is_learned: Callable[[str], bool] = is_public) -> None:
-    """Make the public attributes of an object read-only; private ones may be caches."""
+    """Make the public attributes of an object read-only; private attributes may be caches."""
     held = getattr(owner, "__dict__", {})
     held.update({name: sealed(part) for name, part in held.items() if is_learned(name)})

@@ -1,4 +1,4 @@
-"""Show results as tables in notebooks."""
+"""Show results as tables in notebooks, and as short texts elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -50,7 +50,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
 
 
 def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, Array]:
-    """Check rows and labels; set `n_features_in_` (and `feature_names_in_`) if `reset`.
+    """Check rows and labels; if `reset`, set `n_features_in_` (and `feature_names_in_`).
 
     Returns
     -------

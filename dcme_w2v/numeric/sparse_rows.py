@@ -1,4 +1,4 @@
-"""Sparse rows: validate them, scale them to unit length, drop or add columns.
+"""Validate sparse rows, scale them to unit length, and drop or add columns.
 
 Commands that predict or load a model use `CompressedRows` instead of `scipy.sparse`, because
 importing scipy takes as long as a prediction.
@@ -59,7 +59,7 @@ class CompressedRows:
         return CompressedRows((self.data[at], self.indices[at], starts), shape)
 
     def entries(self, kept: Bools) -> CompressedRows:
-        """Keep only the entries that a mask selects; the shape stays the same."""
+        """Keep only the entries that a mask selects; the shape does not change."""
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 
@@ -95,7 +95,7 @@ def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
-    """Return rows like these with other values, and optionally another number of columns."""
+    """Return a copy of rows with other values, and optionally another number of columns."""
     shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 
@@ -120,7 +120,7 @@ def within_blocks(matrix: Any, is_second: Bools) -> Any:
 
 
 def rotated(matrix: csr_matrix) -> csr_matrix:
-    """Return shorter rows with the same inner products, if there are few long rows.
+    """If there are few long rows, return shorter rows that have the same inner products.
 
     The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
     penalty has the same scores on these rows, but takes less time to train.
@@ -155,7 +155,7 @@ def truncate_columns(matrix: Any, columns: int) -> Any:
 
 
 def fit_columns(matrix: Any, columns: int) -> Any:
-    """Return rows with exactly `columns` columns, dropping extra ones or adding empty ones."""
+    """Return rows with exactly `columns` columns: drop extra columns, or add empty ones."""
     matrix = truncate_columns(matrix, columns)
     return with_values(matrix, matrix.data, columns)
 
@@ -186,7 +186,7 @@ def check_rows(X: Any) -> csr_matrix:
 
 
 def checked_rows(X: Any) -> csr_matrix:
-    """Check rows as `check_rows` does, but raise ValueError, for readers that add a file name."""
+    """Check rows as `check_rows` does, but raise ValueError, to which readers add a file name."""
     from scipy.sparse import csr_matrix, issparse
 
     if not issparse(X):

@@ -1,4 +1,4 @@
-"""Build a self-contained HTML page with vectors, a map, and a script to search them.
+"""Build a self-contained HTML page with vectors, a map, and a script that searches the vectors.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
 the user's text is never parsed as HTML. The page forbids all network by its
@@ -135,7 +135,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Shorten texts to titles; add numbers so that all titles are distinct and nonempty."""
+    """Shorten texts to titles, and add numbers so that all titles are distinct and nonempty."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -146,7 +146,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Project sparse rows on their first singular vectors, nearly preserving cosines."""
+    """Project sparse rows onto their first singular vectors, which nearly preserves cosines."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)
@@ -170,7 +170,7 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
 
 
 class Label(NamedTuple):
-    """A label on the map: its words, the row beside which it appears, zoom level and color."""
+    """A label on the map: its words, the row next to which it appears, its zoom level and color."""
 
     words: list[str]
     row: int
@@ -182,7 +182,7 @@ Groups = tuple[U8, list[Label]]  # the color of each row, and the labels on the 
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
-    """Return row colors and map labels for the groups in a labels file, largest first."""
+    """Return row colors and map labels for the groups in a labels file, the largest group first."""
     own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
     colors, labels = np.minimum(own, COLORS - 1), []
     for group in range(min(int(own.max()) + 1, _LEVELS[-1][0])):
@@ -193,7 +193,7 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
 
 
 def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> list[Groups]:
-    """Group similar rows of all files; return each file's row colors and map labels.
+    """Group similar rows across all files; return each file's row colors and map labels.
 
     For documents, the labels have no words.
     """
@@ -248,7 +248,7 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
 
 
 def changes(first: Items, second: Items) -> list[list[str | float]]:
-    """Return words that two files use differently, with the change and nearest neighbors.
+    """Return words that two files use differently, with their change and nearest neighbors.
 
     The list is empty if too few words are frequent enough to be compared.
     """
@@ -316,7 +316,7 @@ def page_of(
 def _blocks_of(
     items: Items, layout: F64, groups: Groups
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the description of a file for the page, and its arrays as bytes."""
+    """Return the description of a file for the page, and the file's arrays as bytes."""
     given = bool(items.groups)
     colors, labels = given_groups(items.groups, layout) if given else groups
     description = {
@@ -334,7 +334,7 @@ def _blocks_of(
 
 
 def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
-    """Return example queries: words from groups, and analogies of known words."""
+    """Return example queries: words from the groups, and analogies whose words are known."""
     coarse = [label for label in labels if label.level == 0]
     if not items.of_words or items.groups:
         return [items.names[label.row] for label in coarse[:EXAMPLES]]

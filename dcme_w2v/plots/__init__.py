@@ -1,1 +1,1 @@
-"""Plots: learning curves, reliability, and words or documents in a plane."""
+"""Plots of learning curves, reliability, and words or documents in two dimensions."""

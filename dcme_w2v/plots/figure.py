@@ -1,4 +1,4 @@
-"""Helpers for matplotlib figures: styles, plain-text names, output files."""
+"""Helpers for matplotlib figures: styles, names as plain text, and output files."""
 
 import contextlib
 import io
@@ -48,7 +48,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 
 def drawable(text: str) -> str:
-    """Replace characters that cannot be drawn, such as control characters, by U+FFFD."""
+    """Replace characters that cannot be drawn, such as control characters, with U+FFFD."""
     return "".join(
         "\ufffd" if one == "\ufeff" or unicodedata.category(one) in _NOT_DRAWN else one
         for one in text
@@ -65,7 +65,7 @@ def plain_text(name: str) -> str:
 
 @contextlib.contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Ignore matplotlib's warnings about letters its font lacks and about very long words."""
+    """Ignore matplotlib's warnings about letters that its font lacks and about very long words."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "Glyph|Matplotlib currently does not support|constrained_layout not applied"
@@ -81,7 +81,7 @@ def write_figure(figure: Any, path: str) -> None:
 
 
 def _drawn(figure: Any, format: str) -> bytes:
-    """Return a plot as the bytes of a file in this format."""
+    """Return the bytes of a plot as a file in this format."""
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}

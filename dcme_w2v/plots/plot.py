@@ -1,4 +1,4 @@
-"""Plot files: learning curves from logs, reliability, and rows or words in a plane."""
+"""Plot learning curves from logs, reliability, and rows or words in two dimensions."""
 
 import contextlib
 import json
@@ -151,7 +151,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Read the table that `classify test --calibration --json` wrote; None for other files."""
+    """Read a table of `classify test --calibration --json`; return None for other files."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
@@ -263,7 +263,7 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Plot learning curves, reliability, or words or rows in a plane. Requires matplotlib.
+    """Plot learning curves, reliability, or words or rows in two dimensions with matplotlib.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def plot(
 
 
 def _kind_of(paths: Sequence[str]) -> str:
-    """Return the kind of plot that the files require; several files must be logs or measures.
+    """Return the kind of plot for the files; if there are several, all must be logs or measures.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Fit a model of document vectors: word counts, clusters and the sparsity threshold.
+"""Fit a document-vector model: count words, cluster word vectors, and set the threshold.
 
 The documents are read once. Their word IDs are kept in an unnamed temporary file (four bytes per
 token), from which a second pass computes the threshold.
@@ -121,7 +121,7 @@ def fit_documents(
 
 
 def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Return the size of the documents and the memory that fitting requires.
+    """Return the size of the documents, and the memory that fitting requires.
 
     The posteriors, one number for each word and cluster, are counted in full, although most of them
     become 0.
@@ -223,7 +223,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of words with these IDs, which come first in `words`."""
+    """Return the vectors of the words with these IDs, which come first in `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):

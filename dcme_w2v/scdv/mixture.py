@@ -56,7 +56,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted mixture, and how its likelihood changed.
+    """A fitted mixture, and the history of its likelihood.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 @dataclass
 class _Points:
-    """The points, which are centered to limit rounding errors in single precision."""
+    """Points that are centered, to limit rounding errors in single precision."""
 
     centered: F32
     threads: int | None
@@ -128,7 +128,7 @@ class _Points:
         return block.T @ block
 
     def sums(self, shares_of: Shares) -> Sums:
-        """Sum the posteriors, the points weighted by them, and the log-likelihood."""
+        """Sum up the posteriors, the points weighted by posteriors, and the log-likelihood."""
 
         def sum_up(rows: slice) -> Sums:
             shares, likelihood = shares_of(rows)
@@ -209,7 +209,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
-    """Return the sum of all rows' ``log(sum(exp(logits)))``; replace the logits by posteriors."""
+    """Return the sum of ``log(sum(exp(logits)))`` over rows; replace the logits with posteriors."""
     highest = logits.max(axis=1, keepdims=True)
     logits -= highest
     np.exp(logits, out=logits)

@@ -1,4 +1,4 @@
-"""Document vectors: SCDV and the baselines of its paper.
+"""Compute document vectors by SCDV or by the baselines in its paper.
 
 For each topic, idf x P(topic | word) x word vector is summed over the tokens of a document. The
 document vector is the concatenation of these sums, scaled to unit length, with small entries set to
@@ -51,7 +51,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
 
 
 def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
-    """Return tf-idf rows, in which a word's term frequency is its count n, or 1 + ln n."""
+    """Return tf-idf rows; the term frequency of a word is its count n, or 1 + ln n."""
     rows = count_rows(batch, len(idf))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
@@ -128,7 +128,7 @@ class DocumentModel(Sealed, Shown):
         return Numbering(self.words, tokenizer=self.tokenizer)
 
     def composer(self) -> Composer:
-        """Return the C core's composer of document vectors; raise an error beyond 2^31 columns."""
+        """Return the C core's composer of document vectors; it allows at most 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(
                 f"document vectors would have {self.columns:,} columns; use fewer --clusters"
@@ -260,7 +260,7 @@ class DocumentModel(Sealed, Shown):
 
 
 def _bounded(model: Model, name: str, *shape: int | None) -> F32:
-    """Return an array; raise if its numbers are so large that products could overflow."""
+    """Return an array; raise an error if its numbers are so large that products could overflow."""
     found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
         raise model.fault(name, f"contains a number whose size exceeds {_MAX_NUMBER:g}")

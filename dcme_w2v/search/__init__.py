@@ -1,4 +1,4 @@
-"""Search: rank passages by BM25 scores, and find near-duplicates."""
+"""Rank passages by BM25 scores, and find near-duplicates."""
 
 import sys
 from types import ModuleType

@@ -28,7 +28,7 @@ _ROWS, _PAIRS = 1024, 8192  # number of rows and number of pairs that are proces
 
 
 class Duplicate(NamedTuple):
-    """Two similar documents, by their rows, and their similarity."""
+    """Two similar documents, identified by their rows, and their similarity."""
 
     row: int
     other: int
@@ -59,7 +59,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
 
 
 def _rarest(index: Index) -> csr_matrix:
-    """Mark each document's rarest words that other documents contain, too."""
+    """Mark the rarest words of each document that other documents also contain."""
     counts = ones(index.counts)
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

@@ -1,4 +1,4 @@
-"""Score documents for a query by BM25 of words and n-grams, and by vector cosines.
+"""Score documents for a query by BM25 scores of words and n-grams, and by vector cosines.
 
 BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t of::
 
@@ -70,7 +70,7 @@ def idf_of(frequency: F64 | I64, documents: int) -> F64:
 
 
 class Index:
-    """An index of documents by word counts.
+    """An index of documents, built from their word counts.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return words that replace unknown query words, and their weights."""
+        """Return the words that replace unknown query words, and their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -159,7 +159,7 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the rows of the best documents by words and replacements of unknown words."""
+        """Return the rows of the best documents by words, which may replace unknown words."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))

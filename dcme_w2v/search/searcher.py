@@ -175,7 +175,7 @@ class Search(Shown):
         return duplicates(self._fitted(), threshold)
 
     def name(self, row: int) -> str:
-        """Return the name of a document, or its position counted from 1."""
+        """Return the name of a document, or its number, counted from 1."""
         row = self._checked(row)
         return self._names[row] if len(self._names) else str(row + 1)
 
@@ -250,7 +250,7 @@ class Search(Shown):
 
 
 def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
-    """Yield texts, and collect their first characters in a list."""
+    """Yield texts, and collect the first characters of each text in a list."""
     for text in texts:
         start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
         line = " ".join(start.split())

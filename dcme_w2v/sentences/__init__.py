@@ -1,4 +1,4 @@
-"""Sentence vectors, which are pooled from word vectors, and folders for other programs."""
+"""Compute sentence vectors from word vectors, and write folders for other programs."""
 
 from dcme_w2v.files.space import check_addresses
 

@@ -23,7 +23,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encodes each sentence as the mean of its words' pooled vectors.
+    """Encodes each sentence as the mean of the pooled vectors of its words.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SentenceEncoder(TextTransformer):
     _kind = "sentence"
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
-        """Read and pool the word vectors; only uSIF depends on the sentences X.
+        """Read and pool the word vectors; the sentences X matter only for uSIF.
 
         Parameters
         ----------

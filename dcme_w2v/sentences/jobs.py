@@ -112,7 +112,7 @@ def encode(
 
 
 def _kind_of(output: str) -> str:
-    """Return the format of an output by its suffix; raise an error for unknown suffixes."""
+    """Return the format of an output according to its suffix; raise an error if it is unknown."""
     if output == STANDARD:
         return ".tsv"
     suffix = uncompressed_name(output).suffix

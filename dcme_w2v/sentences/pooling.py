@@ -1,4 +1,4 @@
-"""Compute pooled rows of words, whose mean is the vector of a sentence.
+"""Compute a pooled row for each word; a sentence vector is the mean of its words' rows.
 
 ``static`` whitens the vectors, scales them to unit length, moves each row toward the row of its
 longest known prefix (king for kings), and multiplies it by SIF weights (Arora et al. 2017) and by
@@ -61,7 +61,7 @@ class Pooling:
         counts: I64 | None,
         dim: int | None = None,
     ) -> Pooling:
-        """Compute the transformation for the vectors and counts of a vocabulary.
+        """Compute the transformation from the vectors and counts of a vocabulary.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Pooling:
         return rows
 
     def piece_rows(self, count: int, columns: int) -> F32:
-        """Return rows with random directions for word pieces, which have no vectors."""
+        """Return rows with random directions for word pieces, because these have no vectors."""
         # RandomState gives the same numbers in all versions of numpy.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -151,7 +151,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Move each word's unit row toward the row of the longest word that begins it, in place."""
+    """Move the unit row of each word, in place, toward that of the longest word that begins it."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
@@ -160,7 +160,7 @@ def _draw(rows: F32, table: F32, beginnings: I64) -> None:
 
 
 def _usif_a(p: F64) -> float:
-    """Return the parameter a of uSIF (section 3.1 in its paper)."""
+    """Return the parameter a of uSIF (section 3.1 of its paper)."""
     threshold = 1 - (1 - 1 / len(p)) ** SENTENCE_WORDS
     alpha = np.clip(np.mean(p > threshold), 1 / (2 * len(p)), 1 - 1 / (2 * len(p)))
     return float((1 - alpha) / (alpha * len(p) / 2))

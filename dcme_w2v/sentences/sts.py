@@ -23,7 +23,7 @@ from .table import SentenceTable
 
 @dataclass(frozen=True)
 class StsSet:
-    """The correlations on one file of rated sentence pairs."""
+    """The correlations for one file of rated sentence pairs."""
 
     name: str
     pearson: float
@@ -75,7 +75,7 @@ def eval_sts(
     dim: int | None = None,
     tokenize: TokenizeLike = None,
 ) -> StsScore:
-    r"""Correlate cosines of sentence vectors with human ratings.
+    r"""Compute the correlations of sentence-vector cosines with human ratings.
 
     Parameters
     ----------
@@ -152,6 +152,6 @@ def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
 
 
 def _cosines(left: F32, right: F32) -> F64:
-    """Return the cosine of each pair of rows; 0 if a row is zero."""
+    """Return the cosine of each pair of rows, or 0 if a row is zero."""
     sides = (unit_vectors(one.astype(np.float64)) for one in (left, right))
     return np.asarray(np.einsum("ij,ij->i", *sides))

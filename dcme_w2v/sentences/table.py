@@ -1,4 +1,4 @@
-"""Encode blocks of sentences as vectors, by a table of pooled rows."""
+"""Encode blocks of sentences as vectors, using a table of pooled rows."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """A tokenizer.json file, run by Hugging Face's library tokenizers."""
+    """A tokenizer that Hugging Face's library tokenizers runs from a tokenizer.json file."""
 
     is_whitespace = False
 
@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Raise `FormatError` if tokenizers fails; a panic of the library is not an `Exception`."""
+    """Raise `FormatError` if tokenizers fails; a panic in this library is not an `Exception`."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -87,7 +87,7 @@ def pooled_rows(
 
 
 class SentenceTable:
-    """Encodes sentences as means of their words' pooled rows.
+    """Encodes sentences as means of the pooled rows of their words.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return the IDs of words and word pieces, and rows for words that have only n-grams."""
+        """Return the IDs of words and word pieces, and the rows of words that have only n-grams."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)

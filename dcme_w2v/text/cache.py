@@ -1,4 +1,4 @@
-"""The cache of token IDs: an unnamed temporary file that becomes the training text.
+"""The cache of token IDs, an unnamed temporary file that becomes the training text.
 
 The file is unlinked when it is created, so that it disappears however the process ends.
 """
@@ -28,7 +28,7 @@ REMEDY = "set TMPDIR to another folder"
 
 
 class IdCache:
-    """Token IDs that are written in blocks, rewritten in place, then memory-mapped for reading.
+    """Token IDs that are written in blocks, rewritten in place, and then memory-mapped.
 
     They are in an unnamed file in the system's folder for temporary files.
 
@@ -73,12 +73,12 @@ class IdCache:
         return ids
 
     def pieces(self) -> Iterator[U32]:
-        """Yield all IDs piece by piece; the file may be overwritten up to the last yielded ID."""
+        """Yield all IDs in pieces; the file may be overwritten up to the last yielded ID."""
         for first in range(0, length := self.length, PIECE):
             yield self.read(first, min(PIECE, length - first))
 
     def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
-        """Truncate the file to `length` IDs, close it, and return these IDs memory-mapped.
+        """Truncate the file to `length` IDs, close it, and return the IDs memory-mapped.
 
         The disk space is released with the mapping.
         """
@@ -109,7 +109,7 @@ class IdCache:
 
 @dataclass(frozen=True)
 class HeldOutLines:
-    """Chooses which lines to hold out, each independently with the same probability.
+    """Chooses the lines to hold out, each independently with the same probability.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
 
 
 def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
-    """Replace the cached IDs by final ones, in place; return fields of `EncodedCorpus`."""
+    """Replace the cached IDs with final ones, in place; return fields of `EncodedCorpus`."""
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [np.empty(0, dtype=np.uint32)]

@@ -1,4 +1,4 @@
-"""Encode a corpus: the text is read once, and its words are counted and stored as IDs.
+"""Encode a corpus: read the text once, count its words, and store them as IDs.
 
 `vocab` is `dcme_w2v.vocab`, which only counts.
 """
@@ -170,7 +170,7 @@ def encode(
     reporter: Reporter | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> EncodedCorpus:
-    """Count the words of a corpus and encode it as word IDs, while reading it once.
+    """Count the words of a corpus and encode it as word IDs, reading it only once.
 
     Parameters
     ----------

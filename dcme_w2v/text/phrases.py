@@ -1,4 +1,4 @@
-"""Find phrases: pairs of words that are joined, since they are adjacent unusually often.
+"""Find phrases, that is, pairs of words that are adjacent unusually often, and join them.
 
 The text is read once, as word IDs (`dcme_w2v.text.encode`). Each pass joins pairs in the result of
 the previous passes, piece by piece, so that words and pairs are in memory but the text is not.
@@ -96,7 +96,7 @@ class Phrase(NamedTuple):
 
     @property
     def joined(self) -> str:
-        """The word that replaces the phrase, such as ``new_york``."""
+        """The single word that replaces the phrase, such as ``new_york``."""
         return "_".join((self.left, *self.between.split(), self.right))
 
 
@@ -181,7 +181,7 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
 def count_pairs(
     text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
 ) -> tuple[U32, U32, U32, I64, int]:
-    """Count the word pairs within lines of a text, in a table of bounded size.
+    """Count the word pairs within the lines of a text, using a table of limited size.
 
     When the table is full, half of the pairs, chosen by a bit of their hash, are dropped, to be
     counted when the text is read again. The counts are therefore exact for any size.
@@ -235,7 +235,7 @@ def phrases(
     progress: ProgressLike = False,
     **options: Any,
 ) -> PhraseTable:
-    r"""Write a corpus with its phrases joined, such as ``new york`` to ``new_york``.
+    r"""Write a corpus in which phrases are joined, such as ``new york`` to ``new_york``.
 
     Pairs are joined from left to right, never across the end of a line, and each pass joins a word
     to at most one other. Up to three connectors may stand between the two words of a pair.
@@ -418,7 +418,7 @@ class _Text:
         return Words(*self._table.words(numbers.astype(np.int64)))
 
     def join(self, phrases: Sequence[Phrase]) -> None:
-        """Join these phrases whenever the text is read from now on."""
+        """Join these phrases from now on whenever the text is read."""
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
@@ -446,7 +446,7 @@ class _Text:
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:
-        """Return the IDs of words, after giving IDs to new words."""
+        """Return the IDs of words; new words get new IDs."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
@@ -469,7 +469,7 @@ def score(
     together: I64,
     tokens: int,
 ) -> F64:
-    """Compute the scores of n pairs from the counts of words and pairs.
+    """Compute the scores of n pairs from the counts of the pairs and their words.
 
     A score is equation (6) of Mikolov et al. 2013 (Distributed representations of words and
     phrases) times the number of tokens, as in word2phrase; or the normalized pointwise mutual

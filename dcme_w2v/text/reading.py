@@ -45,7 +45,7 @@ _WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # matches a line end w
 
 
 class Encoded(NamedTuple):
-    """A block as word IDs, with the table of its words and its number of line ends."""
+    """A block of text as word IDs, with the table of its words and its number of line ends."""
 
     table: core.Table
     ids: U32 | None
@@ -104,7 +104,7 @@ class Reading:
             self._exclude(holdout, self.cache)
 
     def read(self) -> None:
-        """Read all blocks and count their words, with at most two pending blocks per thread."""
+        """Read all blocks and count their words; at most two blocks per thread are pending."""
         self.numbering, self.tokens, self._file, self._lines = core.Renumbering(), 0, 0, 0
         if self.cache:
             self.cache.length = 0
@@ -135,7 +135,7 @@ class Reading:
             )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
-        """Encode a block with its own word table; this runs in a worker thread."""
+        """Encode a block with its own word table, in a worker thread."""
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
@@ -194,7 +194,7 @@ class Reading:
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens in held-out lines, for `counts` to subtract."""
+        """Count the tokens in held-out lines, which `counts` subtracts."""
         self.held_out = held_out_counts(cache, len(self.words), lines)
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
@@ -212,12 +212,12 @@ class Reading:
         return counts
 
     def lost(self) -> int:
-        """Return how many tokens, excluding held-out ones, are of dropped words."""
+        """Return the number of tokens of dropped words, excluding held-out tokens."""
         held = 0 if self.held_out is None else int(self.held_out[len(self.words.table) :].sum())
         return self.words.lost - held
 
     def types(self, counts: I64) -> int:
-        """Return the number of distinct words, given the result of `self.counts()`."""
+        """Return the number of distinct words, given the result of `counts`."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def dropped_line(least: int) -> str:
 
 
 def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first byte that is NUL or, if refused, not UTF-8."""
+    """Return the position of the first byte that is NUL or, if this is an error, not UTF-8."""
     found = [text.find(b"\0")]
     try:
         text.decode()
@@ -331,12 +331,12 @@ class DistinctWords:
             )
 
     def _highest(self) -> I64:
-        """Return an upper bound on each word's count, including tokens counted before a drop."""
+        """Return an upper bound on each word's count, including tokens before it was dropped."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 
     def drop(self) -> None:
-        """Drop the rarer half of the words; if only known words matter, drop all others."""
+        """Drop the rarer half of the words or, if only known words matter, all other words."""
         self._most = len(self)
         self._full = count = len(self.table)
         if self._only_known:
@@ -353,7 +353,7 @@ class DistinctWords:
         core.release_freed()
 
     def candidates(self, least: int) -> core.Table:
-        """Return known words and words that may occur `least` times, as a table of zero counts.
+        """Return a table, with zero counts, of known words and words that may occur `least` times.
 
         It has at most half as many words as the table that did not fit into memory.
         """
@@ -373,7 +373,7 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
 
 
 class KeptBlocks(AbstractContextManager["KeptBlocks"]):
-    """Keeps the blocks of a stream in a temporary file, to read them again.
+    """Keeps the blocks of a stream in a temporary file, so that they can be read again.
 
     If the file cannot be written, reading continues without it.
     """
@@ -442,7 +442,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
-    """Warn, with a remedy, if the start of a corpus does not look like one sentence per line.
+    """Warn if the start of a corpus does not look like one sentence per line; suggest a remedy.
 
     Raw text is expected if a tokenizer reads it, but markup is not.
 
@@ -466,7 +466,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
 
 
 def _structure(lines: Sequence[str]) -> str | None:
-    """Describe lines that are not plain text, and what to do; return None for plain text."""
+    """Describe how lines differ from plain text and what to do; return None for plain text."""
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
@@ -499,7 +499,7 @@ def _structure(lines: Sequence[str]) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Describe why tokens look like raw text, and what to do; return None if they do not."""
+    """Describe why tokens look like raw text and what to do; return None if they do not."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

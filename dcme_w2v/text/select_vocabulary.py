@@ -34,7 +34,7 @@ Given = Vocabulary | InitialWords | None
 
 @dataclass(frozen=True)
 class Kept:
-    """The selected vocabulary, and its ID for each word of the corpus.
+    """The selected vocabulary, and the ID in it of each word of the corpus.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Kept:
 
 
 def starting_table(given: Words | InitialWords | None) -> core.Table:
-    """Return a word table that contains the given words with zero counts."""
+    """Return a word table that contains the given words with counts of zero."""
     table = core.Table()
     words = given.words if isinstance(given, InitialWords) else given
     if words is not None:
@@ -140,7 +140,7 @@ def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64,
 
 
 def frequent(counts: I64, options: VocabularyOptions) -> I64:
-    """Return the IDs of words with at least `min_count` tokens, the most frequent first."""
+    """Return the IDs of words that occur at least `min_count` times, the most frequent first."""
     found = np.flatnonzero(counts >= options.min_count)
     order = np.argsort(-counts[found], kind="stable")
     return np.asarray(found[order][: options.max_vocab])

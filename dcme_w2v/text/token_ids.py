@@ -27,7 +27,7 @@ class AnyTokenizer(Protocol):
     """The interface of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Return tokens separated by spaces, line by line, and the offset of a bad byte or -1."""
+        """Return tokens separated by spaces, line by line, and the offset of a bad byte (or -1)."""
 
 
 class Batch(NamedTuple):
@@ -84,7 +84,7 @@ class Numbering:
 
     @property
     def known(self) -> int:
-        """Number of words, in and out of the vocabulary, that have an ID."""
+        """Number of words that have an ID, in and out of the vocabulary."""
         return len(self._table)
 
     def words_of(self, ids: I64) -> Words:
@@ -96,11 +96,11 @@ class Numbering:
         return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
     def batch(self, texts: list[Text]) -> Batch:
-        """Encode a list of texts; all of them must be `Tokenized`, or none."""
+        """Encode a list of texts, of which either all or none must be `Tokenized`."""
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode the texts of one byte string, each of which ends with a line feed."""
+        """Encode the texts in one byte string; each text ends with a line feed."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:

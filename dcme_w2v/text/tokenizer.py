@@ -1,4 +1,4 @@
-r"""Tokenize raw text, in the same way during training, in later use and in exports.
+r"""Tokenize raw text in the same way during training, in later use, and in exports.
 
 Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
 marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation and variation
@@ -71,14 +71,14 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return the ID of the longest shorter word that begins each of `count` words, or -1."""
+        """For `count` words, return the ID of the longest shorter word that begins each, or -1."""
         ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)
 
     def of(self, word: str) -> list[int]:
-        """Split a word into pieces and return their IDs; return [] if a part is unknown."""
+        """Split a word into pieces and return their IDs, or [] if a part of the word is unknown."""
         place = self._beginning(word, bisect_right(self._sorted, word) - 1)
         if place < 0 or len(word) > MAX_CHARACTERS:
             return []
@@ -96,7 +96,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return all characters of the words, and all digits, as first and as inner pieces."""
+    """Return all characters of the words, and all digits, as first pieces and as inner pieces."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -162,7 +162,7 @@ class Tokenizer:
         return local["complete"].tokenize(text)
 
     def _core(self, end: int) -> CoreTokenizer:
-        """Return the C core's tokenizer for text whose characters are below `end`."""
+        """Return the C core's tokenizer for text in which all characters are below `end`."""
         o = self.options
         form = "" if o.normalize == "none" else o.normalize.upper()
         args = form, not o.keep_case, o.strip_accents, o.digits, o.punctuation, end
@@ -256,7 +256,7 @@ class Tokenizer:
         }
 
     def entry(self) -> dict[str, Any]:
-        """Return the ``tokenizer`` entry for a manifest or model; {} for whitespace."""
+        """Return the ``tokenizer`` entry for a manifest or model, or {} for whitespace."""
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod

@@ -64,7 +64,7 @@ def unicode_tables(
     punctuation: str,
     end: int = ASSIGNED_END,
 ) -> UnicodeTables:
-    """Make the tables for these options, in a few tenths of a second.
+    """Make the tables for these options, which takes a few tenths of a second.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return for each character 0, its replacement, or the negated position of a sequence."""
+    """Return for each character 0, its replacement, or the negative position of a sequence."""
     entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:
@@ -181,7 +181,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Split a table into pages, and store equal pages once; characters beyond it have 0."""
+    """Split a table into pages, and store equal pages only once; the rest is padded with 0."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
     absent = (sys.maxunicode + 1) // PAGE - len(pages)

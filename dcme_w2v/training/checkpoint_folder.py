@@ -1,4 +1,4 @@
-"""Checkpoints: files with the complete state of a training run, to resume it exactly.
+"""Write and read checkpoints: files with the complete state of a run, from which it resumes.
 
 A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
 run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
@@ -53,7 +53,7 @@ GENERATIONS = 2  # number of checkpoints that a folder keeps
 
 @dataclass
 class Position:
-    """How far a run is: its epoch, and its training time so far.
+    """How far a run has progressed: its epoch and its training time so far.
 
     Attributes
     ----------
@@ -97,13 +97,13 @@ class Checkpoint:
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Fill in the options `names` with the checkpoint's values, unless they were given."""
+        """Fill in the checkpoint's values for the options `names` that the user did not give."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
 
     def check_kind(self, kind: str) -> None:
-        """Raise `UsageError` if another kind of training wrote the checkpoint."""
+        """Raise `UsageError` if a different kind of training wrote the checkpoint."""
         kept = self.record["run"]
         if kept != kind:
             advice = "give --resume a folder that this command wrote"
@@ -143,13 +143,13 @@ class Checkpoint:
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
-        """Return a table, memory-mapped; raise `FormatError` for a different shape or type."""
+        """Return a table, memory-mapped; raise `FormatError` if its shape or type is different."""
         return self.model.array(name, "float32", *shape)
 
 
 @contextlib.contextmanager
 def advising() -> Iterator[None]:
-    """Make a `FormatError` in the block advise resuming from the previous checkpoint."""
+    """Make a `FormatError` in the block suggest resuming from the previous checkpoint."""
     try:
         yield
     except FormatError as error:
@@ -168,7 +168,7 @@ def _checksum(record: Mapping[str, Any], arrays: Mapping[str, Array | ChunkedArr
 
 
 class CheckpointFolder:
-    """The checkpoint folder of a run, which is locked: only one run can write to it.
+    """The checkpoint folder of a run, which is locked so that no other run can write to it.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class CheckpointFolder:
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the checkpoint files in a folder, oldest first; [] if there is no folder."""
+    """Return the checkpoint files in a folder, oldest first, or [] if there is no folder."""
     if not path.is_dir():
         return []
     found = [one for one in path.iterdir() if _GENERATION.fullmatch(one.name)]
@@ -279,7 +279,7 @@ def generations_in(path: Path) -> list[Path]:
 def record_of(
     kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
 ) -> dict[str, Any]:
-    """Return the JSON record of a checkpoint, with the additional entries `more`."""
+    """Return the JSON record of a checkpoint, including the additional entries `more`."""
     return {
         "run": kind,
         "options": dict(options),

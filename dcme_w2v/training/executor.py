@@ -1,4 +1,4 @@
-"""`Executor`, which runs the tasks of distributed training in this process.
+"""Run the tasks of distributed training in this process by an `Executor`.
 
 A task is a pure function: it returns the same value wherever and however often it runs. An
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
@@ -81,7 +81,7 @@ class Executor:
         return [self.result(one) for one in futures]
 
     def report(self, documents: int = 0) -> dict[str, int]:
-        """Report how many bytes were sent over the network; return the statistics of `figures`."""
+        """Report how many bytes were sent over the network; return the result of `figures`."""
         found = self.figures()
         if sent := found["bytes_sent"]:
             part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
@@ -89,12 +89,12 @@ class Executor:
         return found
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of workers, lost workers and bytes sent since the start."""
+        """Return the number of workers, of lost workers, and of bytes sent since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
 
 
 def on_cluster(name: str) -> Any:
-    """Import a function or class of `dcme_w2v.cluster` by name, such as ``"shards:count_on"``.
+    """Import a function or class of `dcme_w2v.cluster` by its name, such as ``"shards:count_on"``.
 
     The cluster modules import those for one machine, which therefore import the cluster modules
     only when a cluster is used.
@@ -129,15 +129,15 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
 
 
 def given_value(value: Any) -> Any:
-    """Return the argument unchanged; submitting this task sends a value to a worker."""
+    """Return the argument unchanged; this task is submitted to send a value to a worker."""
     return value
 
 
 def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
-    """Return one piece of a task's result, which is a pair of pieces and statistics."""
+    """Return one piece from a task's result, which is a pair of pieces and statistics."""
     return value[0][number]
 
 
 def figures_of(value: tuple[Any, Any]) -> Any:
-    """Return the statistics in a task's result, which is a pair of value and statistics."""
+    """Return the statistics from a task's result, which is a pair of a value and statistics."""
     return value[1]

@@ -1,4 +1,4 @@
-"""Report training progress: a bar on a terminal, lines in a file, and JSON-lines logs."""
+"""Report training progress by a bar on a terminal, lines in a file, and JSON-lines logs."""
 
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ LINE_SECONDS, EVENT_SECONDS = 10, 1
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """The state of a stage, as progress callbacks receive it.
+    """The state of a stage, which progress callbacks receive.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ProgressUpdate:
 
 
 class Reporter:
-    """Reports progress by a bar or lines, a callback and a log, or by default not at all.
+    """Reports progress by a bar or lines, a callback and a log; by default, reports nothing.
 
     Lines also go to Python's logger ``dcme_w2v`` with the level INFO.
 
@@ -136,12 +136,12 @@ class Reporter:
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str, **fields: float) -> None:
-        """Report a message of one line; the log also records `fields`."""
+        """Report a message of one line, with `fields` that only the log records."""
         self._print(message)
         self._write("message", {"message": message, **fields})
 
     def close(self, error: str | None = None) -> None:
-        """End the report and close the log; `error` is the message of a failed run."""
+        """End the report and close the log; `error` is the error message if the run failed."""
         self._close_bar()
         # If a run fails before its first event, an old log is kept.
         if error is None or self._log is not None:

@@ -1,4 +1,4 @@
-"""The epoch loop of all training, with signals, checkpoints and held-out scores."""
+"""The epoch loop for every kind of training, with signals, checkpoints and held-out scores."""
 
 import contextlib
 import time
@@ -26,7 +26,7 @@ from .trainer import Fingerprint, Progress, Trainer
 
 
 class TrainingRun(ABC):
-    """Base class of training runs, which give `run_epochs` a trainer, data and results.
+    """Base class of training runs, which provide `run_epochs` with a trainer and data.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class TrainingRun(ABC):
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Take note of an epoch's measures, which include the result of `scores`."""
+        """Store an epoch's measures, which include the result of `scores`."""
 
     def is_over(self) -> bool:
         """Return whether training should end early, before its last epoch."""
@@ -83,18 +83,18 @@ class TrainingRun(ABC):
         return self.trainer.tables
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return further arrays to store in checkpoints, which a resumed run does not read."""
+        """Return additional arrays to store in checkpoints; a resumed run does not read them."""
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return further JSON values to store in checkpoints for a resumed run."""
+        """Return additional JSON values to store in checkpoints for a resumed run."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
         """Restore the result of `notes` from a checkpoint; raise any exception if it is invalid."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return how to start again from a diverged run's checkpoint, for an error message."""
+        """Return advice on how to start again from a diverged run's checkpoint."""
         return ""
 
     # ---- interruption ----
@@ -219,13 +219,13 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}")
 
     def where_saved(self) -> str | None:
-        """Return how to write unsaved results from the final checkpoint; None without one."""
+        """Return advice on writing unsaved results from the last checkpoint, if there is one."""
         if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
-        """Return the error with a message that also names the last checkpoint."""
+        """Return the error with the last checkpoint added to its message."""
         if self.latest is None:
             said = "no checkpoint was written"
         elif isinstance(error, DivergedError):
@@ -241,7 +241,7 @@ class Checkpointer:
 def interruptible(
     run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
-    """Run a block under `signals`; attach the model so far to any KeyboardInterrupt.
+    """Run a block under `signals`; attach the current model to any KeyboardInterrupt.
 
     Without `signals`, no handler is installed and no signal is recorded.
     """
@@ -272,7 +272,7 @@ def _restored(run: TrainingRun, found: Checkpoint) -> Position:
 
 
 def is_over(run: TrainingRun) -> bool:
-    """Return whether all epochs are trained, or the run ends early."""
+    """Return whether all epochs are trained or the run ends early."""
     is_between = run.trainer.unfinished is None
     return run.position.epoch >= run.trainer.epochs or (is_between and run.is_over())
 
@@ -339,7 +339,7 @@ def run_epochs(
 def interrupted(
     run: TrainingRun, received: ReceivedSignal, checkpoints: Checkpointer | None
 ) -> Interrupted:
-    """Save a checkpoint, or else the model so far, after a signal; return the error to raise."""
+    """After a signal, save a checkpoint or else the current model; return the error to raise."""
     assert received.number is not None
     message = f"stopped by {received.name} in {run.step} {run.position.epoch + 1}: "
     try:

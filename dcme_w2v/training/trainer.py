@@ -1,4 +1,4 @@
-"""The class `Trainer`, by which the epoch loop controls a training run in the C core."""
+"""The class `Trainer`, with which the epoch loop controls a training run in the C core."""
 
 import contextlib
 import mmap
@@ -105,7 +105,7 @@ class Trainer:
         return number if number >= 0 else None
 
     def state(self) -> list[U8]:
-        """Return the state of the run, except its tables, as views of its memory."""
+        """Return the state of the run without its tables, as views of its memory."""
         return [piece for _, piece in self._core.state()]
 
     def record(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Trainer:
         return [[name, piece.nbytes] for name, piece in self._core.state()]
 
     def restore(self, state: U8, record: Mapping[str, Any]) -> None:
-        """Restore the state from its concatenated pieces; the caller restores the tables.
+        """Restore the state from the concatenated pieces; the caller restores the tables.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class Trainer:
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch, or what remains of a stopped one; return the progress at its end.
+        """Train an epoch, or the rest of a stopped epoch; return the progress at its end.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Check further rows for NaN and infinity, because threads check only some losses."""
+        """Check more rows for NaN and infinity, because threads check only some losses."""
         end = min(self._rows, self._checked + self._checked_at_once)
         self._check_rows(self._checked, end, number)
         self._checked = end % self._rows
@@ -219,7 +219,7 @@ HASHED_AT_ONCE = 8 << 20  # number of array items that are hashed at a time
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Hashes that identify the data of a run, and a description.
+    """Hashes that identify the data of a run, and a description of the data.
 
     Attributes
     ----------
@@ -287,13 +287,13 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return `size` numbers of a block, starting at its first cache line."""
+    """Return `size` numbers of a block of memory, starting at its first cache line."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 
 
 def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
-    """Convert resolved options to fields of a C struct; a choice becomes its index."""
+    """Convert resolved options to fields of a C struct; a choice is converted to its index."""
     values = {}
     for item in options_in(declared or type(options)):
         if item.presets:
@@ -304,7 +304,7 @@ def core_options(options: Any, declared: type | None = None) -> dict[str, float]
 
 
 def kernels_named(name: str | None = None) -> str:
-    """Return the name of the kernels to use, by default the fastest ones; check it."""
+    """Check and return the name of the kernels to use, which are the fastest ones by default."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
     if name not in core.KERNELS:
         raise UsageError(

@@ -32,7 +32,7 @@ from .vectors import Vectors
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of invalid row: how many rows are of this kind, and where the first one is."""
+    """A kind of fault: how many rows have it, and where the first such row is."""
 
     kind: str
     count: int

@@ -1,4 +1,4 @@
-"""Word classes: k-means clusters of word vectors, as word2vec.c's option -classes finds."""
+"""Compute word classes: k-means clusters of word vectors, like word2vec.c's option -classes."""
 
 import numpy as np
 

@@ -146,7 +146,7 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
 
 
 def rotation(rows: F32, others: F32) -> F32:
-    """Return the rotation that maps one set of rows best to the other (Schönemann 1966)."""
+    """Return the rotation that best maps one set of rows to the other (Schönemann 1966)."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)
 
@@ -162,6 +162,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return each value's logarithm minus the median of words with similar counts."""
+    """Return the logarithm of each value minus the median for words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

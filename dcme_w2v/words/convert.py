@@ -100,7 +100,7 @@ def centered(matrix: F32) -> F32:
 def convert(
     source: str, target: str, options: ConvertOptions, progress: ProgressLike = False
 ) -> Vectors:
-    """Convert vectors to another format with the requested changes; return the written vectors.
+    """Convert vectors to another format with the requested changes; return what was written.
 
     Messages report rows that were left out and variance that was lost.
 

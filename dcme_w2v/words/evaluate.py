@@ -42,7 +42,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """The numbers of all, covered and correctly answered questions in a section."""
+    """The numbers of all questions, of covered questions and of correct answers in a section."""
 
     name: str
     questions: int
@@ -51,17 +51,17 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section is syntactic, that is, its name begins with "gram"."""
+        """Whether the section is syntactic, which is the case if its name begins with "gram"."""
         return self.name.startswith("gram")
 
     @property
     def accuracy(self) -> float | None:
-        """Fraction of covered questions that are answered correctly; None if none is covered."""
+        """Fraction of covered questions that are answered correctly, or None if none is covered."""
         return self.correct / self.covered if self.covered else None
 
     @property
     def coverage(self) -> float | None:
-        """Fraction of questions whose four words are in the vocabulary; None without questions."""
+        """Fraction of questions with all four words in the vocabulary; None without questions."""
         return self.covered / self.questions if self.questions else None
 
 
@@ -76,17 +76,17 @@ class AnalogyScore:
 
     @property
     def total(self) -> Section:
-        """All sections together."""
+        """The totals over all sections."""
         return _joined("total", self.sections)
 
     @property
     def semantic(self) -> Section:
-        """The semantic sections together."""
+        """The totals over the semantic sections."""
         return _joined("semantic", [part for part in self.sections if not part.syntactic])
 
     @property
     def syntactic(self) -> Section:
-        """The syntactic sections together."""
+        """The totals over the syntactic sections."""
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def eval_similarity(
     *,
     limit: int = 300_000,
 ) -> SimilarityScore:
-    r"""Correlate the cosines of word pairs with human ratings.
+    r"""Compute the correlations of word-pair cosines with human ratings.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def eval_similarity(
         raise FormatError(f"{name}: contains no word pairs; give lines of WORD TAB WORD TAB RATING")
 
     def vector_of(word: str) -> F32 | None:
-        """Return the vector of a word in any case, or else the vector of its n-grams."""
+        """Return the vector of a word, ignoring case, or otherwise the vector of its n-grams."""
         number = spelled.get(word.upper())
         if number is not None:
             return np.asarray(vectors.vectors[number])
@@ -262,7 +262,7 @@ def eval_similarity(
 
 
 def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
-    """Return the cosine of each pair of vectors; raise if all cosines are equal."""
+    """Return the cosine of each pair of vectors; raise an error if all cosines are equal."""
     left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
@@ -332,7 +332,7 @@ def _lines(path: PathLike) -> Iterator[str]:
 def _read_questions(
     path: PathLike,
 ) -> tuple[list[str], I64, list[list[str]], int]:
-    """Return section names, the section and words of each question, and how many lines failed."""
+    """Return section names, each question's section and words, and the number of invalid lines."""
     names: list[str] = []
     section_of, questions, skipped = [], [], 0
     for line in _lines(path):

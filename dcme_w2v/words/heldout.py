@@ -35,7 +35,7 @@ def evenly_spaced(ids: U32, words: int) -> U32:
 
 
 def _entropy(shares: F64) -> float:
-    """Return the entropy in nats; importing scipy for it would slow down every start."""
+    """Return the entropy in nats, without scipy, which takes long to import."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -68,7 +68,7 @@ def dual_bounds(
 
 
 class HeldOut:
-    """Scores held-out text with the current vectors, between epochs.
+    """Scores held-out text with the current vectors between epochs.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ FIGURES = ("log_probability", "log_mean_probability")  # the reported attributes
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Input and output vectors for one vocabulary, used to predict words from their contexts.
+    """Input and output vectors of one vocabulary, which predict words from their contexts.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class LanguageModel:
         )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
-        """Return the log-likelihood of a corpus, whose tokens are predicted from their contexts.
+        """Return the log-likelihood of a corpus, in which tokens are predicted from their contexts.
 
         Sentences are as in training; with --sentences=paragraphs, each item of a list is one
         sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. Keys:
@@ -259,7 +259,7 @@ def eval_likelihood(
 
 
 def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
-    """Return the attribute `LanguageModel.biases`; the log prior requires word counts."""
+    """Return the biases for `LanguageModel.biases`; the log prior requires word counts."""
     prior = options.get("prior") or 0
     if vectors.counts is not None:
         return biases_of(vectors.counts, options)

@@ -22,7 +22,7 @@ Neighbors = tuple[F32, F32]  # two arrays of shape (words, dim)
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Mean log-probability and log of the mean probability of held-out tokens.
+    """The mean log-probability of held-out tokens, and the log of their mean probability.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def summary(logs: F64) -> Likelihood:
 
 
 def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
-    """Return the statistics `names` of each row of log-probabilities, with prefixed names."""
+    """Return the statistics `names` for each row of log-probabilities, with prefixed names."""
     found: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         figures = vars(summary(row))

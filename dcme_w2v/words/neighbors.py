@@ -1,4 +1,4 @@
-"""Cosine similarities: nearest neighbors, analogies, the odd word out."""
+"""Find nearest neighbors, analogies and the odd word out by cosine similarity."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
 
 
 def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
-    """Return the word with the lowest cosine to the mean of all words (the first if tied)."""
+    """Return the word with the lowest cosine to the mean of all words, or the first if tied."""
     given = list(words)
     if not given or isinstance(words, str):
         raise UsageError("give a list of words")

@@ -286,7 +286,7 @@ class OutputOptions(Checked):
 
 @dataclass(frozen=True)
 class ConvertOptions(Checked):
-    """Options for how `convert` changes the vectors."""
+    """Options that say how `convert` changes the vectors."""
 
     group = "Output"
 
@@ -374,7 +374,7 @@ WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a preset without those that conflict with the given options."""
+    """Return the values of a preset, except those that conflict with the user's options."""
     values = dict(preset)
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
@@ -508,7 +508,7 @@ def _rate_of_load(options: TrainOptions, default: int) -> float:
 
 
 def vectors_of(options: TrainOptions) -> str:
-    """Return the default kind of vectors to write, which is the best one for the model.
+    """Return the default kind of vectors to write, that is, the best kind for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
     skip-gram (docs/decisions/learning-rates.md).

@@ -23,7 +23,7 @@ _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
 class Trained(Protocol):
-    """The tables of a trained model, in this process or collected from a cluster."""
+    """The tables of a trained model, which are in this process or collected from a cluster."""
 
     options: TrainOptions
     kernels: str
@@ -58,12 +58,12 @@ class Initial:
 
     @property
     def hash(self) -> str:
-        """A short hash of the vectors, which tells a resumed run whether they are the same."""
+        """A short hash of the vectors, by which a resumed run checks that they are the same."""
         vectors = self.vectors
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
     def words(self, init_vocab: str) -> InitialWords | None:
-        """Return the words that must get vectors, or None to count words instead.
+        """Return the words that must get vectors, or None if words are to be counted.
 
         Raises
         ------
@@ -138,7 +138,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the n-gram vectors; return the words' own vectors, which are not n-gram means."""
+    """Copy the n-gram vectors; return the words' own vectors, without the n-grams' share."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)

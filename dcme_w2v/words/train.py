@@ -294,7 +294,7 @@ class Machine:
     kind = "words"
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Encode the corpus; `known` words are in the vocabulary regardless of their count."""
+        """Encode the corpus; words in `known` are in the vocabulary regardless of their counts."""
         return encode(
             job.corpus if job.text is None else job.text,
             job,
@@ -312,7 +312,7 @@ class Machine:
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return the size of a run: threads, words, tokens, and bytes of memory and disk."""
+        """Return the size of a run: threads, words, tokens, memory and disk space."""
         words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
         state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
         if job.objective == "dcme":
@@ -463,7 +463,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
 def _encoded(
     job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
 ) -> EncodedCorpus:
-    """Read and encode the corpus, and report its size."""
+    """Read and encode the corpus, and report how large it is."""
     known: Given = None if initial is None else initial.words(job.init_vocab)
     if job.read_vocab is not None:
         given = job.read_vocab
@@ -557,12 +557,12 @@ class WordsRun(TrainingRun):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return the vocabulary, so that the input table can be read as word vectors."""
+        """Return the vocabulary as arrays, so that the input table can be read as word vectors."""
         words = self._corpus.vocabulary
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of a message, which says that --init can read the checkpoint."""
+        """Return the end of an error message, which says that --init can read the checkpoint."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
@@ -606,7 +606,7 @@ def result_of(
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
-    """Return the manifest entries that say what the vectors mean: options and tokenizer."""
+    """Return the manifest entries that define the meaning of vectors: options and tokenizer."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
 
 

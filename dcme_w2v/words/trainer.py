@@ -1,4 +1,4 @@
-"""The word-vector trainer: its tables in the layout of the C core, and the DCME clusters."""
+"""The word-vector trainer, with tables in the layout of the C core and the DCME clusters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -110,11 +110,11 @@ class Trainer(engine.Trainer):
 
     @property
     def clusters(self) -> int:
-        """Number of dual clusters; 0 if the objective has none."""
+        """Number of dual clusters, or 0 if the objective has none."""
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Copy a dual cluster's center, a distribution over words; not allowed during an epoch."""
+        """Copy a dual cluster's center, a distribution over words, but not during an epoch."""
         alpha = np.empty(len(self.input), dtype=np.float32)
         self._core.center(k, alpha)
         return alpha

@@ -50,7 +50,7 @@ _SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
-    """Explains in error messages what replaces the attributes of other libraries."""
+    """Lets error messages explain what replaces the attributes of other libraries."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -283,7 +283,7 @@ class Vectors(WordTables, metaclass=_Habits):
     def __getitem__(self, key: str | Iterable[str]) -> F32: ...
 
     def __getitem__(self, key: str | Iterable[str] | slice) -> F32 | Vectors:
-        """Return the vector of a word, a matrix for a list of words, or a slice as `Vectors`.
+        """Return the vector of a word, a matrix for a list of words, or `Vectors` for a slice.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return the row index of a word, tokenizing it if it is unknown (King becomes king)."""
+        """Return the row index of a word; tokenize it first if it is unknown (King: king)."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)
@@ -373,7 +373,7 @@ class Vectors(WordTables, metaclass=_Habits):
     # ---- similarity ----
 
     def similarity(self, one: Term, other: Term) -> float:
-        """Return the cosine similarity of two words or vectors; 0 if either is a zero vector.
+        """Return the cosine similarity of two words or vectors, or 0 if either is a zero vector.
 
         Raises
         ------
@@ -479,7 +479,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.doesnt_match(self, words)
 
     def _inverse(self, limit: int | None = None) -> F32:
-        """Return ``1 / norm`` for the first `limit` vectors, shape (n,); 0 for a zero vector."""
+        """Return ``1 / norm`` of the first `limit` vectors, shape (n,), or 0 for a zero vector."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
@@ -489,7 +489,7 @@ class Vectors(WordTables, metaclass=_Habits):
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
-    """Return vectors, loading them from a path if necessary; raise an error if any is not finite.
+    """Return vectors, loaded from a path if necessary; raise an error if any is not finite.
 
     Raises
     ------
@@ -512,7 +512,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
 
 
 def how_made(vectors: Vectors) -> str:
-    """Describe how vectors were trained, in a few words; "" if that is unknown."""
+    """Describe in a few words how vectors were trained, or return "" if that is unknown."""
     known = vectors.manifest or {}
     options, tokens = known.get("options", {}), known.get("tokens", {})
     if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
