@@ -16,9 +16,9 @@ import numpy as np
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.opening import check_expansion, head_of, sniff
+from dcme_w2v.files.opening import check_expansion, head_of, sniff, stored_size
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like, stored_size
+from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_sparse_rows

@@ -24,8 +24,7 @@ from dcme_w2v.formats.artifact import (
 )
 from dcme_w2v.formats.texts import Text, as_texts, told_texts
 from dcme_w2v.hints import closest
-from dcme_w2v.numeric.arrays import F32, F64, Array
-from dcme_w2v.numeric.sealed import Sealed
+from dcme_w2v.numeric.arrays import F32, F64, Array, Sealed
 from dcme_w2v.numeric.shown import Rows, Shown
 from dcme_w2v.numeric.sparse_rows import CompressedRows, check_rows, ones, truncate_columns
 from dcme_w2v.platform import PathLike

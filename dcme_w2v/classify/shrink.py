@@ -17,9 +17,8 @@ import numpy as np
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
-from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools, sealed
 from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
-from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, CompressedRows, fit_columns
 from dcme_w2v.platform import PathLike
 

@@ -15,7 +15,7 @@ from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import OF_CLASSES, load_artifact
 from dcme_w2v.formats.columns import Table
 from dcme_w2v.formats.texts import Tokenized, is_null, told_texts
-from dcme_w2v.numeric.arrays import F32, F64
+from dcme_w2v.numeric.arrays import F32, F64, sealed
 from dcme_w2v.numeric.estimators import (
     ProtocolEstimator,
     check_all_labeled,
@@ -24,7 +24,6 @@ from dcme_w2v.numeric.estimators import (
     parameters,
     tags_of_texts,
 )
-from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.numeric.sparse_rows import as_matrix, is_sparse
 from dcme_w2v.platform import PathLike
 

@@ -281,6 +281,15 @@ class CorpusFile(io.RawIOBase):
             ) from error
 
 
+def stored_size(path: PathLike) -> int | None:
+    """Return the stored size of a file in bytes, or None if it is not a regular file."""
+    name, is_in_memory = os.fspath(path), getattr(path, "rows", None) is not None
+    if is_in_memory or name == STANDARD or is_address(name):
+        return None
+    status = Path(name).stat()
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def fill(file: Any, view: memoryview) -> int:
     """Read until the buffer is full or the file ends; return the number of bytes read."""
     filled = 0

@@ -30,9 +30,8 @@ from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError, without_secrets
 from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
 from dcme_w2v.files.opening import open_regular, parsed_json
-from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
+from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite, sealed
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.numeric.sealed import sealed
 from dcme_w2v.platform import PathLike, path_name
 
 from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
@@ -152,12 +151,16 @@ class Model:
 
     def words(self) -> Words:
         """Return the list of words that `words_arrays` stored in two arrays."""
-        text = self.array("words_text", "uint8", None)
-        offsets = self.array("words_offsets", "int64", None)
-        rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
+        return self.checked_words(self.texts("words"))
+
+    def texts(self, name: str) -> Words:
+        """Return any texts that `words_arrays` stored in two arrays."""
+        text = self.array(f"{name}_text", "uint8", None)
+        offsets = self.array(f"{name}_offsets", "int64", None)
+        rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
-            raise self.fault("words_offsets", "does not ascend from 0 to the length of the text")
-        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
+            raise self.fault(f"{name}_offsets", "does not ascend from 0 to the length of the text")
+        return Words(np.asarray(text), np.asarray(offsets))
 
     def checked_words(self, words: Words) -> Words:
         """Return `words` unchanged; raise `FormatError` if one is not a valid feature name."""
@@ -234,9 +237,15 @@ def command_of(arguments: Any) -> str | None:
 # ---- writing ----
 
 
-def words_arrays(words: Words) -> dict[str, Array]:
+def words_arrays(words: Words, name: str = "words") -> dict[str, Array]:
     """Return a list of words as arrays for `save_model`."""
-    return {"words_text": words.text, "words_offsets": words.offsets}
+    return {f"{name}_text": words.text, f"{name}_offsets": words.offsets}
+
+
+def rows_arrays(names: tuple[str, str, str], rows: csr_matrix) -> dict[str, Array]:
+    """Return sparse rows as arrays for `save_model`, which `Model.rows` reads."""
+    parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+    return dict(zip(names, parts, strict=True))
 
 
 def save_model(

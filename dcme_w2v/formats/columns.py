@@ -12,7 +12,6 @@ import io
 import itertools
 import json
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -32,6 +31,7 @@ from dcme_w2v.files.opening import (
     read_json,
     sniff,
     split_lines,
+    stored_size,
 )
 from dcme_w2v.files.paths import local
 from dcme_w2v.platform import path_name
@@ -160,15 +160,6 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
 def like(path: str, other: Source) -> Source:
     """Return a path, as a table with the same columns as `other` if `other` is a table."""
     return replace(other, path=path) if isinstance(other, Table) else path
-
-
-def stored_size(path: Source) -> int | None:
-    """Return the stored size of a file in bytes, or None if it is not a regular file."""
-    is_in_memory = isinstance(path, Table) and path.rows is not None
-    if is_in_memory or str(path) == STANDARD or is_address(str(path)):
-        return None
-    status = Path(path).stat()
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def check_no_table(path: str, head: bytes) -> None:

@@ -26,6 +26,7 @@ from dcme_w2v.files.opening import (
     is_address,
     read_json,
     sniff,
+    stored_size,
 )
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import without_warnings
@@ -39,7 +40,6 @@ from .columns import (
     like,
     read_rows,
     rows_of_dicts,
-    stored_size,
 )
 from .texts import Text, Tokenized, as_texts, blocks, bytes_of
 

@@ -5,12 +5,12 @@ import functools
 import io
 import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
+from dcme_w2v.numeric.arrays import plain
 from dcme_w2v.platform import PathLike
 
 ROWS_AT_ONCE = 10_000  # number of Parquet rows that are converted at a time
@@ -89,16 +89,6 @@ def write_rows(
 def cell(value: Any) -> str:
     """Format a value as one line without tabs; a null is empty."""
     return "" if value is None else " ".join(str(_joined(value)).split())
-
-
-def plain(value: Any) -> Any:
-    """Convert numpy numbers to Python's, and values that JSON cannot represent to None."""
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _json_line(columns: Sequence[str], row: Sequence[Any]) -> str:

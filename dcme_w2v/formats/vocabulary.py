@@ -17,9 +17,8 @@ from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.numeric.arrays import I64, U8, Immutable, read_only
+from dcme_w2v.numeric.arrays import I64, U8, Immutable, Sealed, read_only, sealed
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.numeric.sealed import Sealed, sealed
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike, path_name
 

@@ -18,8 +18,7 @@ from dcme_w2v.declarations import Declaration, described, options_in, with_prese
 from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.hints import option_hint
 
-from .arrays import F64, Array, Bools
-from .sealed import seal
+from .arrays import F64, Array, Bools, seal
 from .sparse_rows import is_sparse
 
 

@@ -88,15 +88,20 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
                 label = f"{others} other logs" if number == len(paths) - 1 else "_"
             panel.plot(x, y, label=label, markersize=4 if len(x) <= _MANY_POINTS else 0, **style)
         panel.locator_params(axis="x", integer=by_epoch)
-        panel.set_xlabel("epoch" if by_epoch else _unit_of(logs), fontsize=LETTERS)
-        panel.set_ylabel(drawable(name.replace("_", " ")), fontsize=LETTERS)
-        panel.tick_params(labelsize=LETTERS)
-        panel.grid(alpha=0.3)
-        panel.spines[["top", "right"]].set_visible(False)
+        x_name = "epoch" if by_epoch else _unit_of(logs)
+        _label_axes(panel, x_name, drawable(name.replace("_", " ")))
     if len(paths) > 1:
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, fontsize=LETTERS, loc="outside right upper")
     return figure
+
+
+def _label_axes(axes: Any, x_name: str, y_name: str) -> None:
+    axes.set_xlabel(x_name, fontsize=LETTERS)
+    axes.set_ylabel(y_name, fontsize=LETTERS)
+    axes.tick_params(labelsize=LETTERS)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
@@ -140,11 +145,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
         points = [[float(row[name]) for row in rows] for name in ("predicted", "observed")]
         style = style_of(min(number, _IN_LEGEND))
         axes.plot(*points, label=plain_text(path), markersize=4, **style)
-    axes.set_xlabel("probability", fontsize=LETTERS)
-    axes.set_ylabel("share that is correct", fontsize=LETTERS)
-    axes.tick_params(labelsize=LETTERS)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    _label_axes(axes, "probability", "share that is correct")
     if len(paths) > 1:
         axes.legend(fontsize=LETTERS)
     return figure

@@ -21,7 +21,7 @@ from dcme_w2v.files.space import (
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I64, U32
+from dcme_w2v.numeric.arrays import F32, I64, U32, infinite_row
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
@@ -233,11 +233,9 @@ def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
 
 
 def _unit_vectors(matrix: F32, words: Words, center: bool) -> F32:
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        word = words[int(np.argmin(finite))]
+    if (row := infinite_row(matrix)) is not None:
         raise FormatError(
-            f"the vector of {word!a} contains NaN or infinity; train or convert it again"
+            f"the vector of {words[row]!a} contains NaN or infinity; train or convert it again"
         )
     unit: F32 = matrix * inverse_lengths(matrix)[:, None]
     if center:

@@ -21,13 +21,12 @@ from scipy import sparse
 
 from dcme_w2v._core.models import Composer, SparseRows
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
+from dcme_w2v.formats.artifact import Model, load_model, rows_arrays, save_model, words_arrays
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I64, Array
+from dcme_w2v.numeric.arrays import F32, I64, Array, Sealed
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.numeric.sealed import Sealed
 from dcme_w2v.numeric.shown import Shown
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.platform import PathLike
@@ -207,9 +206,7 @@ class DocumentModel(Sealed, Shown):
             "idf": self.idf,
             "counts": self.counts,
         }
-        found = self.posteriors
-        rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
-        arrays |= dict(zip(POSTERIOR_ARRAYS, rows, strict=True))
+        arrays |= rows_arrays(POSTERIOR_ARRAYS, self.posteriors)
         if self.mixture:
             arrays["mixture_weights"] = self.mixture.weights
             arrays["mixture_means"] = self.mixture.means

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
+from dcme_w2v.formats.artifact import load_model, rows_arrays, save_model, words_arrays
 from dcme_w2v.formats.corpus import Sentence
 from dcme_w2v.formats.texts import Text, as_texts, bytes_of, tokens_of
 from dcme_w2v.formats.vocabulary import Words
@@ -191,10 +191,8 @@ class Search(Shown):
         index = self._fitted()
         arrays: dict[str, Array] = {}
         for name, words in zip(LISTS, (index.words, self._names, self._beginnings), strict=True):
-            arrays |= {key.replace("words", name): one for key, one in words_arrays(words).items()}
-        for names, rows in ((COUNTS, index.counts), (OF_GRAMS, index.grams)):
-            parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
-            arrays |= dict(zip(names, parts, strict=True))
+            arrays |= words_arrays(words, name)
+        arrays |= rows_arrays(COUNTS, index.counts) | rows_arrays(OF_GRAMS, index.grams)
         if index.rows is not None:
             arrays["rows"] = index.rows
         record = {
@@ -215,7 +213,7 @@ class Search(Shown):
             The file is not a search index, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        words, names, beginnings = (_list_of(model, name) for name in LISTS)
+        words, names, beginnings = map(model.texts, LISTS)
         counts = model.rows(COUNTS, len(beginnings), len(words))
         grams = model.rows(OF_GRAMS, len(words), GRAMS)
         if len(names) not in (0, len(beginnings)):
@@ -256,13 +254,3 @@ def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
         line = " ".join(start.split())
         beginnings.append(line if len(line) <= BEGINNING else line[: BEGINNING - 1] + "…")
         yield text
-
-
-def _list_of(model: Model, name: str) -> Words:
-    """Restore the texts from the arrays that `Search.save` made."""
-    text = model.array(f"{name}_text", "uint8", None)
-    offsets = model.array(f"{name}_offsets", "int64", None)
-    rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
-    if not rising or offsets[-1] != len(text):
-        raise model.fault(f"{name}_offsets", "must ascend from 0 to the length of the text")
-    return Words(np.asarray(text), np.asarray(offsets))

@@ -7,7 +7,7 @@ from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I64, unit_vectors
+from dcme_w2v.numeric.arrays import F32, I64, infinite_row, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 
@@ -58,10 +58,9 @@ def classes(
     whole_number("classes", classes)
     if classes > (words := len(vectors)):
         raise UsageError(f"--classes={classes}: there are only {words:,} words; use fewer classes")
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(wrong):
+    if (wrong := infinite_row(vectors)) is not None:
         raise FormatError(
-            f"the vector of word {wrong[0] + 1} contains NaN or infinity; run dcme-w2v check on "
+            f"the vector of word {wrong + 1} contains NaN or infinity; run dcme-w2v check on "
             "the file"
         )
     points = unit_vectors(vectors).astype(np.float32)

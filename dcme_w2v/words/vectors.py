@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dcme_w2v.declarations import checks_names, whole_number
 from dcme_w2v.errors import (
@@ -21,7 +20,6 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
-from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.tables import WordTables
 from dcme_w2v.formats.vectors.vectors_io import READ, check_format, load_vectors, save_vectors
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
@@ -32,6 +30,7 @@ from dcme_w2v.numeric.arrays import (
     F64,
     all_finite,
     check_mapped,
+    infinite_row,
 )
 from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
@@ -39,7 +38,6 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 
 from . import neighbors
-from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
@@ -113,23 +111,8 @@ class Vectors(WordTables, metaclass=_Habits):
     dcme_w2v.errors.UnknownWordError: 'King' is not among the 3 words; did you mean 'king'?
     """
 
-    def __init__(
-        self,
-        words: Iterable[str],
-        vectors: ArrayLike,
-        counts: ArrayLike | None = None,
-        *,
-        context: Vectors | None = None,
-        neighbors: Neighbors | None = None,
-        manifest: Mapping[str, Any] | None = None,
-        subwords: Subwords | None = None,
-    ) -> None:
-        super().__init__(
-            words, vectors, counts, context=context, neighbors=neighbors, manifest=manifest,
-            subwords=subwords,
-        )  # fmt: skip
-        self._inverse_lengths: F32 | None = None
-        self._is_finite = False  # whether all vectors are known to be finite
+    _inverse_lengths: F32 | None = None
+    _is_finite = False  # whether all vectors are known to be finite
 
     # ---- files ----
 
@@ -501,7 +484,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
     check_mapped(*arrays)
     for array in arrays if not loaded._is_finite else ():
         if not all_finite(array):
-            row = int(np.argmin(np.isfinite(array).all(axis=1)))
+            row = infinite_row(array) or 0
             of = repr(loaded.words[row]) if len(array) == len(loaded) else f"n-gram {row + 1}"
             raise FormatError(
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "

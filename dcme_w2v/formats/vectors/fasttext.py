@@ -25,7 +25,7 @@ import numpy as np
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import MAGIC, open_regular
-from dcme_w2v.numeric.arrays import F32, I64
+from dcme_w2v.numeric.arrays import F32, I64, infinite_row
 from dcme_w2v.platform import PathLike
 
 from ..artifact import contents
@@ -114,9 +114,7 @@ def read_fasttext(
     words, counts = model.words[:limit], model.counts[:limit]
     own, found = model.input[: len(words)], model.subwords or Subwords(1, 1, model.input[:0])
     matrix = found.vectors_of(words, own)
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        row = int(np.argmin(finite))
+    if (row := infinite_row(matrix)) is not None:
         raise _corrupt(name, f"the vector of word {row + 1} is NaN or infinite")
     words, context = _as_utf8(words, name), None
     if len(model.output) == len(model.words) and model.header["loss"] == NEGATIVE_SAMPLING:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F32, I64, Immutable, read_only
-from dcme_w2v.numeric.sealed import sealed
+from dcme_w2v.numeric.arrays import F32, I64, Immutable, read_only, sealed
 
 from ..vocabulary import Words
 from .subwords import Subwords

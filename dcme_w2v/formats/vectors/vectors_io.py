@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from dcme_w2v.files.atomic import (
     uncompressed_name,
 )
 from dcme_w2v.files.opening import read_json
-from dcme_w2v.numeric.arrays import F32, U8
+from dcme_w2v.numeric.arrays import F32, U8, infinite_row
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike, path_name, peak_memory
 
@@ -106,18 +106,25 @@ def _write_rows(path: PathLike, tables: WordTables, header: bool, is_binary: boo
             file.write(rows.data)
 
 
+def _numbers(tables: WordTables) -> Iterator[bytes]:
+    """Yield the numbers of each vector as text, separated by spaces."""
+    words = tables.words
+    for first, block in blocks_of(tables.vectors):
+        rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
+        for number, row in enumerate(rows.split(b"\n")[:-1], first):
+            yield row[len(words.raw(number)) + 1 :]
+
+
 def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
     """Write one JSON object per line: the word, its count if known, and its vector."""
     words, counts = tables.words, tables.counts
     with atomic_write(path) as file:
-        for first, block in blocks_of(tables.vectors):
-            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
-            for number, row in enumerate(rows.split(b"\n")[:-1], first):
-                start = json.dumps({"word": words[number]})[:-1]
-                if counts is not None:
-                    start += f', "count": {counts[number]}'
-                numbers = row[len(words.raw(number)) + 1 :].replace(b" ", b", ")
-                file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
+        for number, numbers in enumerate(_numbers(tables)):
+            start = json.dumps({"word": words[number]})[:-1]
+            if counts is not None:
+                start += f', "count": {counts[number]}'
+            numbers = numbers.replace(b" ", b", ")
+            file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
 
 
 def metadata_of(path: PathLike) -> Path:
@@ -134,12 +141,10 @@ def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
         )
     with atomic_write(path) as file, atomic_write(metadata_of(path)) as names:
         names.write(b"" if counts is None else b"word\tcount\n")
-        for first, block in blocks_of(tables.vectors):
-            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
-            for number, row in enumerate(rows.split(b"\n")[:-1], first):
-                word = words.raw(number)
-                file.write(row[len(word) + 1 :].replace(b" ", b"\t") + b"\n")
-                names.write(word + (b"" if counts is None else b"\t%d" % counts[number]) + b"\n")
+        for number, numbers in enumerate(_numbers(tables)):
+            file.write(numbers.replace(b" ", b"\t") + b"\n")
+            count = b"" if counts is None else b"\t%d" % counts[number]
+            names.write(words.raw(number) + count + b"\n")
 
 
 def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
@@ -242,9 +247,8 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
             "nothing was written; correct the words"
         )
     for first, block in blocks_of(matrix):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row = first + int(np.argmin(finite.all(axis=1)))
+        if (wrong := infinite_row(block)) is not None:
+            row = first + wrong
             raise FormatError(
                 f"{os.fspath(path)}: the vector of {words[row]!a} in row {row + 1} is NaN or "
                 "infinite; nothing was written; train with a lower learning rate"

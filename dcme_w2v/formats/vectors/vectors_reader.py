@@ -20,12 +20,11 @@ from dcme_w2v._core.codec import (
 )
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.opening import CorpusFile, fill, sniff
+from dcme_w2v.files.opening import CorpusFile, fill, sniff, stored_size
 from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..columns import stored_size
 from ..vocabulary import Words
 
 # For each unsupported format, its name and the remedy for the error message.
