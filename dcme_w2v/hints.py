@@ -138,7 +138,7 @@ def option_hint(name: str, known: Iterable[str]) -> str:
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
-def command_hint(name: str, known: Iterable[str], of_program: Iterable[str] = ()) -> str:
+def command_hint(name: str, known: Iterable[str], of_program: Iterable[str]) -> str:
     """Return the end of a message about an unknown command of the program or of a group."""
     given = _instead(_COMMANDS, name)
     here = [one for one in given if one.split()[0] in known]

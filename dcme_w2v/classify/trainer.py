@@ -377,7 +377,9 @@ def length_and_steps(
 
 def core_values(options: ClassifyOptions) -> dict[str, Any]:
     """Convert options to the settings of the C core."""
-    values = {name: value or 0 for name, value in core_options(options).items()} | INNER
+    values = {
+        name: value or 0 for name, value in core_options(options, ClassifyOptions).items()
+    } | INNER
     values["class_clusters"] = values["clusters"]
     values["dual"] = options.solver == "dual"
     values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER

@@ -331,7 +331,7 @@ seeds_option = options_of(SeedsOptions)
 dry_run_option = flag("--dry-run", "print the required memory and exit", group="Run")
 
 
-def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
+def show_plan(plan: dict[str, Any], as_json: bool) -> None:
     """Print the plan of a dry run; if memory is too small, raise the error in its entry "refused".
 
     Parameters

@@ -18,7 +18,7 @@ import click
 
 from dcme_w2v import platform
 from dcme_w2v.files.atomic import STANDARD, OutputFile
-from dcme_w2v.numeric.arrays import plain
+from dcme_w2v.files.opening import plain
 
 # Reopen closed streams in the opposite mode, so that using them still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)

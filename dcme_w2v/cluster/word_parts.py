@@ -12,7 +12,7 @@ STEP = 1 << 18  # number of words that are hashed at a time
 Run = tuple[U8, I64, I64, Array]  # words (text and offsets), their counts, and ascending IDs
 
 
-def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
+def divided(table: core.Table, parts: int) -> Iterator[Run]:
     """Divide a word table into parts by hash, so that a word is in the same part of every table."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):

@@ -174,7 +174,7 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
 # ---- logs ----
 
 
-def open_log(path: PathLike, append: bool = False) -> TextIO:
+def open_log(path: PathLike, append: bool) -> TextIO:
     """Open a JSON-lines log: a new file, or with `append` an earlier run's log at its end.
 
     Raises

@@ -128,8 +128,8 @@ class CorpusFile(io.RawIOBase):
     ----------
     bytes_read : int
         Bytes of the stored file read so far.
-    compression : str or None
-        The name of the compression method.
+    packed : bool
+        Whether the file is compressed.
 
     Raises
     ------
@@ -156,19 +156,14 @@ class CorpusFile(io.RawIOBase):
             self._raw = _open_raw(path)
             self._piece = memoryview(head := self._take(HEAD_BYTES, _is_text))
             kind = self._sniffed(head)
-            self.compression = kind if kind in METHODS else None
-            if self.compression:
-                self._piece, self._pieces = memoryview(b""), self._unpack(self.compression, head)
+            self.packed = kind in METHODS
+            if kind in METHODS:
+                self._piece, self._pieces = memoryview(b""), self._unpack(kind, head)
             if begin or end is not None:
                 self._seek(begin, end)
         except BaseException:
             self.close()
             raise
-
-    @property
-    def packed(self) -> bool:
-        """Whether the file is compressed."""
-        return self.compression is not None
 
     def readable(self) -> bool:
         """Return True, as `io.BufferedReader` requires."""
@@ -416,6 +411,16 @@ def _integer(text: str) -> int:
     if len(text) > LONGEST_INTEGER or not -(1 << 63) <= (number := int(text)) < 1 << 64:
         raise ValueError(f"{text:.40} does not fit in 64 bits")
     return number
+
+
+def plain(value: Any) -> Any:
+    """Convert numpy numbers to Python's, and values that JSON cannot represent to None."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
-from dcme_w2v.numeric.arrays import plain
+from dcme_w2v.files.opening import plain
 from dcme_w2v.platform import PathLike
 
 ROWS_AT_ONCE = 10_000  # number of Parquet rows that are converted at a time
@@ -19,7 +19,7 @@ TABLES = (".csv", ".parquet")
 JSON_LINES = ".jsonl"
 
 
-def form_of(path: PathLike, as_json: bool = False) -> str:
+def form_of(path: PathLike, as_json: bool) -> str:
     """Return a path's output format: the suffix of a table or of JSON lines, or "" for text.
 
     Raises
@@ -46,7 +46,7 @@ def write_rows(
     columns: Sequence[str],
     rows: Iterable[Any],
     form: str,
-    is_awaited: bool = False,
+    is_awaited: bool,
     types: Mapping[str, Any] | None = None,
 ) -> None:
     """Write rows to a file atomically.

@@ -413,7 +413,7 @@ def write_batches(
     path: str,
     columns: int,
     batches: Iterable[tuple[csr_matrix, Sequence[tuple[str, ...]]]],
-    labels: str | None = None,
+    labels: str | None,
 ) -> dict[str, int]:
     """Write batches of rows and their labels; return how much was written.
 

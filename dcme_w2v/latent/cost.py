@@ -128,7 +128,7 @@ class Cost:
 
     # ---- the M-steps ----
 
-    def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
+    def fit_weights(self, iterations: int, watch: Watch | None) -> None:
         """Fit the weights: minimize the penalized cross-entropy between xi and the softmax."""
 
         def function(point: F64) -> tuple[float, F64]:

@@ -122,7 +122,7 @@ def _fitted(
 
 
 def typical_documents(
-    model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
+    model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None
 ) -> list[list[dict[str, Any]]]:
     """Return for each latent class the documents that belong to it with the highest probability.
 

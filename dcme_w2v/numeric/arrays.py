@@ -128,16 +128,6 @@ def all_finite(array: Array) -> bool:
     return bool(np.isfinite(total)) or bool(np.isfinite(array).all())
 
 
-def plain(value: Any) -> Any:
-    """Convert numpy numbers to Python's, and values that JSON cannot represent to None."""
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def infinite_row(rows: Array) -> int | None:
     """Return the first row that has NaN or infinity; None if there is none."""
     finite = np.isfinite(rows).all(axis=1)

@@ -53,7 +53,7 @@ def plane(
 def tsne(
     components: Array,
     seed: int,
-    progress: Progress = lambda done: None,
+    progress: Progress,
 ) -> F64:
     """Run t-SNE: return points in a plane where similar rows are close to each other.
 

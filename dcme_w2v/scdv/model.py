@@ -162,7 +162,7 @@ class DocumentModel(Sealed, Shown):
         yield from ordered_map(make, self.numbering().batches(texts), threads)
 
     def transform_labeled(
-        self, documents: Iterable[Document], threads: int | None = None
+        self, documents: Iterable[Document], threads: int | None
     ) -> Iterator[tuple[sparse.csr_matrix, list[tuple[str, ...]]]]:
         """Yield the vectors and the labels of documents, in one pass over them."""
         labeled, read = itertools.tee(documents)

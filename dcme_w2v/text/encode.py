@@ -134,7 +134,7 @@ def count(
 
 
 def tally(
-    corpus: Corpus, options: VocabularyOptions, known: Words | None = None
+    corpus: Corpus, options: VocabularyOptions, known: Words | None
 ) -> tuple[core.Table, dict[str, Any]]:
     """Count all words, or only `known` ones, in one part of a corpus.
 

@@ -13,8 +13,7 @@ from typing import Any, TextIO
 
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files.atomic import STANDARD, open_log
-from dcme_w2v.files.opening import head_of, read_text
-from dcme_w2v.numeric.arrays import plain
+from dcme_w2v.files.opening import head_of, plain, read_text
 
 Fields = Mapping[str, Any]
 FIGURES = ("loss", "lr")  # the measures that a progress line or bar shows

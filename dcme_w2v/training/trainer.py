@@ -1,6 +1,7 @@
 """The class `Trainer`, with which the epoch loop controls a training run in the C core."""
 
 import contextlib
+import dataclasses
 import mmap
 import os
 import threading
@@ -12,7 +13,6 @@ import numpy as np
 
 from dcme_w2v._core import models as core
 from dcme_w2v._core.models import Run
-from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secrets
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
@@ -292,14 +292,12 @@ def _aligned(block: F32, size: int) -> F32:
     return block[start : start + size]
 
 
-def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
-    """Convert resolved options to fields of a C struct; a choice is converted to its index."""
+def core_options(options: Any, cls: type) -> dict[str, Any]:
+    """Convert the resolved fields of `cls` to fields of a C struct; a choice becomes its index."""
     values = {}
-    for item in options_in(declared or type(options)):
-        if item.presets:
-            continue
-        value = getattr(options, item.name)
-        values[item.name] = item.choices.index(value) if item.choices else value
+    for item in dataclasses.fields(cls):
+        value, choices = getattr(options, item.name), item.metadata.get("choices")
+        values[item.name] = choices.index(value) if choices else value
     return values
 
 

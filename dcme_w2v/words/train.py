@@ -359,8 +359,8 @@ class Machine:
 def train_job(
     job: TrainJob,
     reporter: Reporter,
-    signals: AbstractContextManager[ReceivedSignal] | None = None,
-    dry_run: bool = False,
+    signals: AbstractContextManager[ReceivedSignal] | None,
+    dry_run: bool,
     machine: Machine | None = None,
 ) -> Any:
     """Train word vectors as a job describes, and write them.

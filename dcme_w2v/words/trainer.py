@@ -19,12 +19,6 @@ from .likelihood import Neighbors
 from .options import TrainOptions
 
 
-def settings_of(options: TrainOptions) -> dict[str, float]:
-    """Convert resolved options to the fields of `dcme_train_options`."""
-    inner = {name: getattr(options, name) for name in ("top_items", "beta", "min_lr")}
-    return core_options(options, TrainOptions) | inner
-
-
 class Trainer(engine.Trainer):
     """Trains vectors on an encoded corpus.
 
@@ -85,7 +79,7 @@ class Trainer(engine.Trainer):
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
         kernels = kernels_named(kernels)
         opened = core.Trainer(
-            settings_of(options),
+            core_options(options, TrainOptions),
             ids,
             counts,
             input_table,

@@ -161,7 +161,7 @@ def test_other_files_are_refused():
         ({}, lambda m: m.array("x", "float32", None), "must be float32 of shape (any)"),
         ({"words_offsets": np.array([1, 3])}, lambda m: m.words(), "does not ascend"),
         ({"words_offsets": np.array([0, 3])}, lambda m: m.words(), "does not ascend"),
-        ({"words_offsets": np.array([0, 3, 3, 8])}, lambda m: m.words(), "does not ascend"),
+        ({"words_offsets": np.array([0, 3, 3, 8])}, lambda m: m.words(), "empty word"),
         ({}, lambda m: m.value("nothing", int), "there is no such entry"),
         ({}, lambda m: m.value("name", int), "must be an integer"),
         ({}, lambda m: m.strings("options"), "must be a list"),

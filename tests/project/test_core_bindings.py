@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import codec, models, text
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_values
-from dcme_w2v.words.trainer import settings_of
+from dcme_w2v.training.trainer import core_options
+from dcme_w2v.words.options import TrainOptions
 
 I64 = np.int64
 
@@ -39,7 +40,7 @@ def loss(**given):
 def trainer(width=16, output=16, dim=9, rows=5):
     """Open the training of vectors of five words."""
     tables = np.zeros((5, width), np.float32), np.zeros((rows, output), np.float32)
-    options = settings_of(options_of({}, dim=dim, window=1))
+    options = core_options(options_of({}, dim=dim, window=1), TrainOptions)
     return models.Trainer(options, np.arange(5, dtype=np.uint32), np.ones(5, I64), *tables)
 
 

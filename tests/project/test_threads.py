@@ -17,7 +17,8 @@ from scipy.sparse import issparse
 import dcme_w2v as dw
 from dcme_w2v._core import models, text
 from dcme_w2v.sentences.table import SentenceTable
-from dcme_w2v.words.trainer import settings_of
+from dcme_w2v.training.trainer import core_options
+from dcme_w2v.words.options import TrainOptions
 
 THREADS, CALLS = 5, 2
 
@@ -201,7 +202,7 @@ def test_a_run_has_one_epoch_at_a_time():
     """Two threads would learn the same units in the same memory."""
     ids = np.tile(np.arange(5, dtype=np.uint32), 200_000)
     tables = np.zeros((2, 5, 16), np.float32)
-    options = settings_of(options_of({}, dim=16, epochs=1000))
+    options = core_options(options_of({}, dim=16, epochs=1000), TrainOptions)
     run = models.Trainer(options, ids, np.full(5, 200_000), *tables)
     first = threading.Thread(target=run.epoch, args=(0,))
     first.start()

@@ -15,9 +15,9 @@ from dcme_w2v._core import models as core
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.training.trainer import new_table
+from dcme_w2v.training.trainer import core_options, new_table
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.trainer import Trainer, settings_of
+from dcme_w2v.words.trainer import Trainer
 
 HEADER = Path(__file__).parents[2] / "csrc" / "model" / "train_options.h"
 LINES = {
@@ -176,7 +176,7 @@ def test_rows_of_large_tables_have_little_padding_and_the_same_values(objective)
 
 def test_the_core_has_exactly_the_declared_options():
     fields = re.findall(r"^    (?:int\d+_t|double) (\w+);$", HEADER.read_text(), re.MULTILINE)
-    values = settings_of(options_of({}))
+    values = core_options(options_of({}), TrainOptions)
     assert sorted(values) == sorted(fields)
     ids, counts = corpus()
     tables = [new_table(len(counts), 8) for _ in range(2)]

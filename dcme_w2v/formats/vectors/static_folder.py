@@ -206,7 +206,7 @@ def is_static_folder(path: PathLike) -> bool:
     return any((part / TOKENIZER).exists() and (part / ROWS).exists() for part in _parts(path))
 
 
-def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder:
+def load_static_folder(path: PathLike, limit: int | None) -> StaticFolder:
     """Read a folder that this program, model2vec or sentence-transformers wrote.
 
     Raises
