@@ -300,8 +300,6 @@ class TextFeatures:
 
     def _chosen(self, counted: Counted, count: int) -> csr_matrix:
         """Choose the `count` most frequent columns of each block, and return their counts."""
-        from scipy.sparse import csc_matrix
-
         words, grams, subwords = counted.words, counted.grams, counted.subwords
         parts = counted.blocks[: 1 + len(self._lengths)]
         width = sum(part.shape[0] for part in parts)
@@ -328,9 +326,7 @@ class TextFeatures:
 
         self.names = names
         self._is_subword = order >= width
-        chosen = every[order]
-        shape = every.shape[1], len(order)
-        return csc_matrix((chosen.data, chosen.indices, chosen.indptr), shape=shape).tocsr()
+        return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, width: int) -> Bools:
         """Return for each feature whether it occurs in enough documents, but not in too many.

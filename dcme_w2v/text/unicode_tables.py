@@ -37,6 +37,12 @@ HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
+# Characters that have no case, no decomposition and no combining class, and whose kind follows from
+# their range: ideographs that are not for compatibility, Hangul syllables, and private use.
+PLAIN = (
+    range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
+    range(0x20000, 0x2F800), range(0x2FA20, 0x40000)
+)  # fmt: skip
 
 Paged = tuple[U16, I32]
 
@@ -75,15 +81,20 @@ def unicode_tables(
     end : {ASSIGNED_END, ALPHABETS_END}
         The text has only characters below.
     """
-    characters = [chr(c) for c in range(end)]
+    is_plain = np.zeros(end, dtype=np.bool_)
+    for plain in PLAIN:
+        is_plain[plain.start : plain.stop] = True
+    numbers = np.flatnonzero(~is_plain)
+    characters = [*map(chr, numbers.tolist())]
     sequences: list[int] = [0]  # negated positions identify sequences, so position 0 stays unused
     decomposed = _decomposed(characters, form)
-    classes = np.array([*map(unicodedata.combining, characters)], dtype=np.int32)
-    pairs = _pairs(characters, decomposed) if form else {}
+    classes = np.zeros(end, dtype=np.int32)
+    classes[numbers] = [*map(unicodedata.combining, characters)]
+    pairs = _pairs(decomposed) if form else {}
     mapped = _mapped(characters, lowercase, digits == "zero")
     results = {ord(one) for text in (*decomposed.values(), *mapped.values()) for one in text}
     is_known = np.zeros(sys.maxunicode + 1, dtype=np.bool_)
-    for known in (slice(end), [*VARIATION_SELECTORS[-1]], [*results]):
+    for known in (numbers, [*VARIATION_SELECTORS[-1]], [*results]):
         is_known[known] = True
     properties = _kinds(np.flatnonzero(is_known), strip_accents, digits, punctuation)
     if form:
@@ -128,34 +139,32 @@ def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str
     """Map each character to its replacement after normalization, if it has one."""
     mapped = {}
     if lowercase:
-        mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}
+        mapped = {ord(text): text.lower() for text in characters if text.lower() != text}
     if zero:
-        digits = (c for c, text in enumerate(characters) if unicodedata.category(text) == "Nd")
+        digits = (ord(text) for text in characters if unicodedata.category(text) == "Nd")
         mapped |= {c: "0" for c in digits if c != ord("0")}
     return mapped
 
 
 def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Return the full decomposition of each character that has one, except Hangul syllables."""
+    """Return the full decomposition of each of these characters that has one."""
     if not form:
         return {}
     decompose: Any = form.replace("C", "D")
     return {
-        c: unicodedata.normalize(decompose, text)
-        for c, text in enumerate(characters)
-        if unicodedata.decomposition(text)
-        and c not in HANGUL_SYLLABLES
-        and unicodedata.normalize(decompose, text) != text
+        ord(text): unicodedata.normalize(decompose, text)
+        for text in characters
+        if unicodedata.decomposition(text) and unicodedata.normalize(decompose, text) != text
     }
 
 
-def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, int]:
+def _pairs(decomposed: Mapping[int, str]) -> dict[int, int]:
     """Map each pair of characters (first << 32 | second) to the character that they compose."""
     pairs = {}
     for c in decomposed:
-        parts = unicodedata.decomposition(characters[c]).split()
+        parts = unicodedata.decomposition(chr(c)).split()
         canonical = len(parts) == 2 and not parts[0].startswith("<")
-        if canonical and unicodedata.normalize("NFC", characters[c]) == characters[c]:
+        if canonical and unicodedata.normalize("NFC", chr(c)) == chr(c):
             pairs[int(parts[0], 16) << 32 | int(parts[1], 16)] = c
     return pairs
 
