@@ -35,14 +35,16 @@ from .constants import (
     FEW_CLASSES,
     FOLDS,
     LONG,
+    LOW_STRENGTHS,
     LOWER,
     MANY_NUMBERS,
     PENALTIES,
     RATE_OF_HINGE,
     TABLE_CLASSES,
     TRIAL_DOCUMENTS,
+    UNEQUAL,
 )
-from .labeled import Labeled, instances_of
+from .labeled import Labeled
 from .metrics import check_scores, log_softmax, ndcg, relevance
 from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
 from .solver import solve
@@ -54,10 +56,6 @@ EPOCHS_OF_DUAL = 6
 TRIAL_EPOCHS = 0.5
 # The candidates for LinearSVC's C; 0.1 resists wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-# Rare classes with high weights need a low C: with 3% in the smaller class, they raise balanced
-# accuracy from .79 and .63 to .92 and .90 (two groups). These candidates are tried if weights
-# differ by more than a factor of UNEQUAL.
-LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
 MOST_SQUARED = 4.0  # if rows have larger squared norms, the dual solver takes too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Minimum number of documents for choosing settings, by default and with --tune.
@@ -185,7 +183,8 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
     LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
     the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
     the smallest data sets need the usual number of epochs. With many classes and many documents,
-    the defaults of the hinge loss are equally good.
+    the defaults of the hinge loss are equally good. Here n is the number of documents, not their
+    weight, of which only the proportions are known.
     """
     if is_dual(problem, best):
         return of_strengths(problem, best)[0]
@@ -360,10 +359,10 @@ def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> in
     return best
 
 
-def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
+def rarest(data: Labeled, classes: int) -> I64:
     """Return for each document the one of its labels that is rarest overall."""
-    counts = np.bincount(instances_of(labels)[1], minlength=classes).tolist()
-    return np.array([min(own, key=counts.__getitem__) for own in labels], dtype=np.int64)
+    counts = data.counts(classes).tolist()
+    return np.array([min(own, key=counts.__getitem__) for own in data.labels], dtype=np.int64)
 
 
 def folds_of(
@@ -503,7 +502,7 @@ class Search:
         self._rotated: dict[int, tuple[csr_matrix, csr_matrix]] = {}
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
-        self._folds = folds_of(rarest(data.labels, problem.classes), FOLDS, random, data.groups)
+        self._folds = folds_of(rarest(data, problem.classes), FOLDS, random, data.groups)
         self._order = random.permutation(count)
         size = max(1, min(count // FOLDS, HELD_OUT))
         self._held = [

@@ -28,7 +28,7 @@ from dcme_w2v.training.progress import Reporter
 from .choose import OutOfFold, accuracy
 from .constants import CERTAIN, LONG
 from .dataset import Dataset
-from .features import TextFeatures
+from .features import TextFeatures, documents_with
 from .fit import Fitted, scores_of, set_probabilities
 from .labeled import label_of_name
 from .model import NONE, Classifier, Predictor, load_classifier
@@ -49,7 +49,7 @@ class GrownFeatures(TextFeatures):
     before : TextFeatures
     options : FeatureOptions
     documents : int
-        Number of documents that `before` has counted.
+        Number of documents that `before` has counted. In each batch, weights have the mean 1.
     kept : float
         Factor of the document counts of `before`, which is less than 1 if they fade.
 
@@ -70,7 +70,10 @@ class GrownFeatures(TextFeatures):
         self._before, self._documents, self._kept = before, documents, kept
 
     def fit_transform(
-        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
+        self,
+        documents: Iterable[Text],
+        most: Callable[[], tuple[int, bool]] | None = None,
+        weights: Sequence[float] | F64 = (),
     ) -> csr_matrix:
         """Add columns for new features of documents, and return the documents' rows."""
         before = self._before
@@ -79,12 +82,13 @@ class GrownFeatures(TextFeatures):
                 self._set_buckets(before.buckets)
             counts, place = self._counts(documents, self._hashed, before.columns).matrix(), None
         else:
-            counts = self._chosen(self._read(documents)[0], ANY)
+            counts = self._chosen(self._read(documents, None, weights)[0], ANY)
             assert self.names is not None
             column = {name: i for i, name in enumerate(before.names.spellings())}
             place = [column.setdefault(name, len(column)) for name in self.names.spellings()]
             counts = _moved(counts, np.array(place, dtype=np.int32), len(column))
-        new = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
+        own = np.asarray(weights, dtype=np.float64)
+        new = documents_with(counts, own / own.mean() if len(own) else None)
         total = new + self._earlier(new, counts.shape[0])
         order = np.arange(len(new))
         if place is not None:
@@ -96,7 +100,7 @@ class GrownFeatures(TextFeatures):
             names = list(column)
             self.names = Words.from_words([names[old] for old in order.tolist()])
         self.origin = np.where(order < before.columns, order, -1).astype(np.int32)
-        self.share = (new / np.maximum(total, 1))[order]
+        self.share = np.divide(new, total, out=np.zeros(len(new)), where=total > 0)[order]
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
@@ -106,23 +110,19 @@ class GrownFeatures(TextFeatures):
         """
         known, found = self._before.columns, np.zeros(len(new))
         if self.options.weighting == "tfidf":
-            count = 1 + self._documents
-            found[:known] = np.rint(count / np.exp(self._before.idf.astype(np.float64) - 1) - 1)
+            found[:known] = self._documents / np.exp(self._before.idf.astype(np.float64) - 1)
         else:
-            found[:known] = np.rint(new[:known] * self._documents / max(1, documents))
+            found[:known] = new[:known] * self._documents / max(1, documents)
         return self._kept * np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
         """Weight rows of counts by an idf computed from earlier and new documents."""
-        self.idf = np.ones(len(total), dtype=np.float32)
-        if self.options.weighting == "tfidf":
-            documents = counts.shape[0] + self._kept * self._documents
-            self.idf = (np.log((1 + documents) / (1 + total)) + 1).astype(np.float32)
+        self._set_idf(total, counts.shape[0] + self._kept * self._documents)
         before = np.append(self._before.idf, 1.0)  # index -1 of new features selects the last item
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
-    def _eligible(self, counts: CompressedRows, width: int) -> Bools:
+    def _eligible(self, counts: CompressedRows, weights: F64 | None, width: int) -> Bools:
         """Accept all features, because new documents alone do not show overall frequencies."""
         return np.ones(counts.shape[0], dtype=np.bool_)
 
@@ -272,8 +272,9 @@ class Continued:
         ]
         scores, has = held.scores[:, known], np.array([bool(own) for own in labels], dtype=bool)
         if has.any():
-            right = accuracy(scores[has], [own for own in labels if own]).mean()
-            reporter.message(f"accuracy on the new documents before training: {right:.4f}")
+            right = accuracy(scores[has], [own for own in labels if own])
+            share = float(np.average(right, weights=held.weights[has]))
+            reporter.message(f"accuracy on the new documents before training: {share:.4f}")
         fitted.calibration, fitted.threshold = self.model.calibration, self.model.threshold
         if self._documents < CERTAIN <= len(labels) and fitted.options.loss == "hinge":
             own = OutOfFold(scores, labels, held.weights)

@@ -199,7 +199,8 @@ class Dataset:
         most = options.features_of(len(self.classes)) if most is None else most
         if self.texts:
             text = TextFeatures(options)
-            matrix = text.fit_transform(self.texts, lambda: (most, True))
+            weights = () if self.sample_weight is None else self.sample_weight
+            matrix = text.fit_transform(self.texts, lambda: (most, True), weights)
         else:
             text, matrix = self.text.under(options, most)
         return replace(self, text=text, matrix=matrix)
@@ -331,27 +332,26 @@ def read(
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
         raise UsageError(f"--labels={labels}: requires .npz files; omit it for text")
-    random, share, held = np.random.default_rng(seed), holdout.fraction, list[Document]()
-    kept, is_first, weights, held_weights = Labels(), list[bool](), list[float](), list[float]()
+    random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
+    kept, is_first, weights = Labels(), list[bool](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
 
     def training() -> Iterator[Text]:
         nonlocal without, is_held
         for document in _bounded(docs, text.read(docs)):
-            if not _is_labeled(document, takes_none):
-                without += 1
-                if not keep_unlabeled:
-                    continue
-            else:
+            is_labeled = _is_labeled(document, takes_none)
+            without += not is_labeled
+            if not (is_labeled or keep_unlabeled) or (weight := _weight_of(document)) == [0.0]:
+                continue
+            if is_labeled:
                 found.add(document)
                 if document.is_first:
                     is_held = share is not None and random.random() < share
                 if is_held:
-                    held.extend([document] if _weighs(document, held_weights) else [])
+                    held.append((document, weight))
                     continue
-            if not _weighs(document, weights):
-                continue
-            kept.append(document.labels if _is_labeled(document, takes_none) else ())
+            weights.extend(weight)
+            kept.append(document.labels if is_labeled else ())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
         if not kept and (held or not keep_unlabeled):
@@ -363,26 +363,30 @@ def read(
             yield texts.kept(document.text)
 
     words = None if most is None else lambda: most(len({*itertools.chain.from_iterable(kept)}))
-    matrix = text.fit_transform(training(), words)
+    matrix = text.fit_transform(training(), words, weights)
     found.warn(text.is_by_token)
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
-        held = [one for one in every if _is_held(one, takes_none, held_weights)]
-    rows, own = text.transform(one.text for one in held), (is_first, None, text, texts.list)
-    found_held = [one.text for one in held] if texts.list or text.keeps_counts else []
-    held_labels = [one.labels for one in held]
-    weighted = (None, _array(weights), _array(held_weights))
-    return Dataset(matrix, kept, without, rows, held_labels, *own, found_held, *weighted)
+        given = ((one, _weight_of(one)) for one in every if _is_labeled(one, takes_none))
+        held = [one for one in given if one[1] != [0.0]]
+    rows, own = text.transform(one.text for one, _ in held), (is_first, None, text, texts.list)
+    names = [one.labels for one, _ in held]
+    found_held = [one.text for one, _ in held] if texts.list or text.keeps_counts else []
+    weighted = None, _array(weights), _array([number for _, some in held for number in some])
+    return Dataset(matrix, kept, without, rows, names, *own, found_held, *weighted)
+
+
+_Weighed = tuple[Document, list[float]]  # see `_weight_of`
 
 
 def _array(weights: list[float]) -> F64 | None:
     return np.array(weights) if weights else None
 
 
-def _weighs(document: Document, weights: list[float]) -> bool:
-    """Store a document's weight, if the table has weights; return whether it is above 0."""
+def _weight_of(document: Document) -> list[float]:
+    """Return the weight of a document in a list, which is empty if the file has no weights."""
     if not document.kept:
-        return True
+        return []
     [value] = document.kept
     try:
         weight = float(value)
@@ -392,12 +396,7 @@ def _weighs(document: Document, weights: list[float]) -> bool:
         raise CorpusError(
             f"{document.place}: the weight {value!r:.40} is not a nonnegative number; correct it"
         )
-    weights += [weight] if weight else []
-    return weight > 0
-
-
-def _is_held(document: Document, takes_none: bool, weights: list[float]) -> bool:
-    return _is_labeled(document, takes_none) and _weighs(document, weights)
+    return [weight]
 
 
 def _is_labeled(document: Document, takes_none: bool) -> bool:

@@ -22,8 +22,14 @@ from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I32, I64, Bools
-from dcme_w2v.numeric.sparse_rows import CompressedRows, stacked, unit_rows, within_blocks
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools
+from dcme_w2v.numeric.sparse_rows import (
+    CompressedRows,
+    stacked,
+    unit_rows,
+    with_values,
+    within_blocks,
+)
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
@@ -39,6 +45,7 @@ DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
 # GB.
 DENSE_HASHING = 1 << 24
 REPEATED = 2  # minimum number of documents in which a character n-gram must occur
+DECIMALS = 6  # sums of weights are rounded, so that equal sums compare as equal
 
 
 @dataclass
@@ -55,12 +62,15 @@ class Counted:
     blocks : list of CompressedRows
         Counts by feature, shape (features, documents): words, word n-grams of each length, and
         character n-grams.
+    weights : ndarray of float64, shape (documents,), or None
+        The documents' weights, in multiples of the smallest weight.
     """
 
     words: Words
     grams: NGrams
     subwords: Words | None
     blocks: list[CompressedRows]
+    weights: F64 | None
 
 
 class TextFeatures:
@@ -81,7 +91,8 @@ class TextFeatures:
     buckets : ndarray of int64, shape (columns,), or None
         The hash value of each column, ascending, if only some hash values have a column.
     idf : ndarray of float32, shape (columns,)
-        Factor of each column: log((1 + documents) / (1 + documents with the feature)) + 1, or 1.
+        Factor of each column: log(documents / documents with the feature) + 1, or 1. A document
+        counts as often as its weight says.
     tag_pairs : ndarray of int64, shape (classes + 1, classes + 1), or None
         If tokens are classified: how often each tag follows each other tag; see
         `dcme_w2v.classify.sequences`.
@@ -166,7 +177,10 @@ class TextFeatures:
         return read_documents(docs, encoding_errors=errors, by_class=True)
 
     def fit_transform(
-        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
+        self,
+        documents: Iterable[Text],
+        most: Callable[[], tuple[int, bool]] | None = None,
+        weights: Sequence[float] | F64 = (),
     ) -> csr_matrix:
         """Choose the columns, and return the documents' rows, in one pass.
 
@@ -176,6 +190,10 @@ class TextFeatures:
         most : callable, optional
             Called after the documents were read; returns how many features to keep (default:
             `features` of the options), and whether to keep word n-grams.
+        weights : sequence of float
+            Positive weights of the documents, which may be appended while documents are read; empty
+            if all are equal. Only `min_df` and `REPEATED` ignore them, because a heavy document is
+            no further evidence that a feature repeats.
 
         Raises
         ------
@@ -186,11 +204,10 @@ class TextFeatures:
             counts = self._counts(documents, self._hashed, self.options.hashing)
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
-        else:
-            counted, size, count = self._read(documents, most)
-            self._counted = counted if size <= self._room else None
-            counts = self._chosen(counted, count)
-        return self._fitted(counts)
+            return self._fitted(counts, _multiples(weights))
+        counted, size, count = self._read(documents, most, weights)
+        self._counted = counted if size <= self._room else None
+        return self._fitted(self._chosen(counted, count), counted.weights)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
         """Return features with fewer kinds of n-grams, and the rows of the documents for them.
@@ -201,20 +218,28 @@ class TextFeatures:
         assert self._counted is not None
         found = TextFeatures(options)
         counts = found._chosen(self._counted, most)
-        return found, found._fitted(counts)
+        return found, found._fitted(counts, self._counted.weights)
 
     @property
     def keeps_counts(self) -> bool:
         """Whether counts are kept, so that `under` can be called."""
         return self._counted is not None
 
-    def _fitted(self, counts: CompressedRows | csr_matrix) -> csr_matrix:
-        """Compute the idf from counts, and return the weighted counts."""
-        present = np.bincount(counts.indices, minlength=counts.shape[1])
-        self.idf = np.ones(counts.shape[1], dtype=np.float32)
-        if self.options.weighting == "tfidf":
-            self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
+    def _fitted(self, counts: CompressedRows | csr_matrix, weights: F64 | None) -> csr_matrix:
+        """Compute the idf from counts and document weights, and return the weighted counts."""
+        total = counts.shape[0] if weights is None else float(weights.sum())
+        self._set_idf(documents_with(counts, weights), total)
         return self._weighted(counts).matrix()
+
+    def _set_idf(self, present: F64, total: float) -> None:
+        """Compute the idf of each column from the weight of its documents and of all documents.
+
+        Hash values without documents count as the rarest.
+        """
+        self.idf = np.ones(len(present), dtype=np.float32)
+        if self.options.weighting == "tfidf":
+            least = present.min(initial=total, where=present > 0)
+            self.idf += np.log(total / np.maximum(present, least)).astype(np.float32)
 
     def _occurring(self, counts: CompressedRows) -> CompressedRows:
         """Assign a column to each hash value that occurs."""
@@ -308,10 +333,10 @@ class TextFeatures:
         elif self._may_have_subwords:
             self.options, self._subwords = replace(self.options, subwords=NO_SUBWORDS), (0, 0)
         every = stacked(parts)
-        totals = every.sums()
+        totals = _sums(every, counted.weights, every.data)
         first = grams.order()  # this order breaks ties
         orders = [first[first < width], np.arange(width, len(totals))]
-        is_eligible = self._eligible(every, width)
+        is_eligible = self._eligible(every, counted.weights, width)
         kept = [order[np.argsort(-totals[order], kind="stable")] for order in orders]
         order = np.concatenate([one[is_eligible[one]][:count] for one in kept])
         order = order[np.argsort(-totals[order], kind="stable")]
@@ -328,25 +353,29 @@ class TextFeatures:
         self._is_subword = order >= width
         return every.matrix()[order].T.tocsr()
 
-    def _eligible(self, counts: CompressedRows, width: int) -> Bools:
+    def _eligible(self, counts: CompressedRows, weights: F64 | None, width: int) -> Bools:
         """Return for each feature whether it occurs in enough documents, but not in too many.
 
         At least one of the first `width` features, the words and their n-grams, must be eligible.
         """
-        present = np.diff(counts.indptr)
-        highest = self.options.max_df * counts.shape[1]
-        eligible: Bools = (present >= self.options.min_df) & (present <= highest)
+        total = counts.shape[1] if weights is None else float(weights.sum())
+        highest = round(self.options.max_df * total, DECIMALS)
+        eligible: Bools = _sums(counts, weights, np.ones_like(counts.data)) <= highest
+        eligible &= np.diff(counts.indptr) >= self.options.min_df
         if not eligible[:width].any():
             advice = ["lower --min-df"] * (self.options.min_df > 1)
             advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
-                f"no word occurs in {self.options.min_df} to {highest:.0f} documents; "
-                f"{' or '.join(advice)}"
+                f"no word occurs in {self.options.min_df} to "
+                f"{self.options.max_df * counts.shape[1]:.0f} documents; {' or '.join(advice)}"
             )
         return eligible
 
     def _read(
-        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
+        self,
+        documents: Iterable[Text],
+        most: Callable[[], tuple[int, bool]] | None,
+        weights: Sequence[float] | F64,
     ) -> tuple[Counted, int, int]:
         """Count all features; also return the size of the texts, and how many features to keep.
 
@@ -389,7 +418,8 @@ class TextFeatures:
             repeated = np.flatnonzero(np.diff(by_gram.indptr) >= REPEATED)
             spelled = spelled.chosen(repeated)
             by_feature.append(by_gram[repeated])
-        return Counted(words, grams, spelled, by_feature), size, count
+        found = Counted(words, grams, spelled, by_feature, _multiples(weights))
+        return found, size, count
 
     def _counts(
         self,
@@ -458,3 +488,22 @@ def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
     order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")
     data = np.concatenate([one.data, other.data])[order]
     return CompressedRows((data, columns[order], one.indptr + other.indptr), one.shape)
+
+
+def _multiples(weights: Sequence[float] | F64) -> F64 | None:
+    """Divide weights by the smallest, so that counts of copies are integers; None if all equal."""
+    own = np.asarray(weights, dtype=np.float64)
+    return own / own.min() if len(own) and np.ptp(own) else None
+
+
+def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
+    """Return the sum of values of each feature, multiplied by the weights of their documents."""
+    own = values if weights is None else values * weights[counts.indices]
+    return with_values(counts, own).sums().round(DECIMALS)
+
+
+def documents_with(counts: CompressedRows | csr_matrix, weights: F64 | None) -> F64:
+    """Return the total weight of the documents that have each column."""
+    of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
+    found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)
+    return found.round(DECIMALS)

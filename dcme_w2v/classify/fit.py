@@ -62,8 +62,8 @@ MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 # are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# The limit for objectives that draw samples: on five rows, default learning rates reach 30 times
-# the untrained loss, and diverging runs 200 times.
+# The limit for objectives that draw samples: at default learning rates, five documents reach 14
+# times the untrained loss (suite `sampled_losses`), and five rows of numbers 30 times.
 ABOVE_WITH_SAMPLES = 50
 FALL = 10.0  # number of standard errors by which training may be worse than its trials
 
@@ -269,7 +269,8 @@ def _calibrate(
     if several:
         scores, labels = scores[:, :size], [[one for one in own if one < size] for own in labels]
         if options.bias != 0 and isinstance(fitted.scorer, Weights):
-            offsets = _best_offsets(scores, labels, data.counts(problem.classes)[:size])
+            counts = data.counts(problem.classes)[:size]
+            offsets = _best_offsets(scores, labels, counts, held.weights)
             scores = scores + offsets
             fitted.scorer.shift(np.append(offsets, np.zeros(problem.classes - size)))
     held = OutOfFold(scores, labels, held.weights)
@@ -286,7 +287,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
         fitted.threshold = best_threshold(log_p, held.labels, held.weights, may_be_none)
 
 
-def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
+def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> F64:
     """Return those frequency-based offsets of the labels' scores that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
@@ -294,7 +295,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
     """
     relevant = relevance(labels, len(counts))
     has = relevant.any(axis=1)
-    relevant, scores = relevant[has], scores[has]
+    relevant, scores, weights = relevant[has], scores[has], weights[has]
     best, highest = np.zeros(len(counts)), 0.0
     if len(scores) < 2:
         return best
@@ -302,7 +303,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
     first = ndcg(scores, relevant)
     for balance in BALANCES:
         gained = ndcg(scores + balance * lacking, relevant) - first
-        mean, error = gained.mean(), gained.std() / math.sqrt(len(gained))
+        mean, error = mean_and_error(gained, weights)
         if mean > max(highest, CLEARLY * error):
             highest, best = mean, balance * lacking
     return best

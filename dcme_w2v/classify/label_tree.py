@@ -160,7 +160,7 @@ def train_trees(
         random = np.random.default_rng((options.seed, number))
         watch(done)
         with one_blas_thread():
-            points = centroids(matrix, documents, labels, classes, random)
+            points = centroids(matrix, documents, labels, classes, random, weights)
             groups = balanced_groups(points, random)
         found.append(_train(matrix, documents, labels, groups, options, advance, weights))
     return found
@@ -172,6 +172,7 @@ def centroids(
     labels: I32,
     classes: int,
     random: np.random.Generator,
+    weights: F32 | None = None,
 ) -> F32:
     """For each label, return a random projection of the sum of its documents, as a unit vector."""
     from scipy.sparse import csr_matrix
@@ -180,10 +181,8 @@ def centroids(
     sorted_labels = labels[order]
     starts = np.searchsorted(sorted_labels, np.arange(classes + 1))
     some = order[np.arange(len(order)) - starts[sorted_labels] < OF_A_LABEL]
-    own = csr_matrix(
-        (np.ones(len(some), dtype=np.float32), (labels[some], documents[some])),
-        (classes, matrix.shape[0]),
-    )
+    often = np.ones(len(some), np.float32) if weights is None else weights[documents[some]]
+    own = csr_matrix((often, (labels[some], documents[some])), (classes, matrix.shape[0]))
     signs = random.integers(0, 2, (matrix.shape[1], DIMENSIONS), dtype=np.int8)
     signs = signs * np.float32(2) - np.float32(1)
     points = np.empty((classes, DIMENSIONS), dtype=np.float32)

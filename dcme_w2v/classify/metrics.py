@@ -176,7 +176,7 @@ class Measures:
                 known = [label for label in wanted if label >= 0]
                 self._add_several(row, known, len(wanted), float(weight))
                 if self._gains is not None:
-                    self._add_gains(row, wanted, self._gains)
+                    self._add_gains(row, wanted, weight * self._gains)
         else:
             self._add_single(log_p, np.array([one[0] for one in labels], dtype=np.int64), own)
 

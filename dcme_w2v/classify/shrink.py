@@ -225,8 +225,8 @@ def _bin_of(impact: F64) -> I64:
 def squares_of(model: Classifier) -> F64:
     """Estimate each feature's sum of squares over documents.
 
-    The sums follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the order of the
-    words, the most frequent first.
+    The sums follow from idf = log(n / df) + 1; without idf, from the order of the words, the most
+    frequent first.
     """
     count = model.weights.features
     if model.text is None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
@@ -119,7 +118,7 @@ def compressed(
 
     small: Classifier
     if max_bytes is None:
-        small = _without_idle(model, data.matrix)
+        small = _without_idle(model, data)
     else:
         own = None if held is None else measure
         small = within(model, own, reporter, ShrinkOptions(max_bytes=max_bytes))
@@ -133,19 +132,21 @@ def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
     return replace(rows, matrix=rows.matrix[:, model.origin])
 
 
-def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
+def _without_idle(model: Classifier, data: Labeled) -> Classifier:
     """Drop the weights that hardly affect scores.
 
     Models with few weights are not changed, nor are models of dense rows, whose columns may cancel
     out.
     """
-    weights, squares = model.weights, None
+    weights, squares, rows = model.weights, None, data.matrix
     if not isinstance(weights, Weights) or weights.features * weights.classes <= SMALL[0]:
         return model
     if is_dense(rows):
         return model
     if model.text is None:
         values = np.square(rows.data, dtype=np.float64)
+        if data.weights is not None:
+            values *= np.repeat(data.weights, np.diff(rows.indptr))
         squares = np.bincount(rows.indices, values, rows.shape[1]).astype(np.float64)
     ranking = ranking_of(model, squares)
     count = ranking.count_without_impact(IDLE_IMPACT)

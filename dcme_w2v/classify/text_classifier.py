@@ -112,8 +112,8 @@ class TextClassifier(ProtocolEstimator):
             such a matrix.
         sample_weight : array, shape (texts,), optional
             Weights of the texts, of which only the proportions matter: a text with weight 2 counts
-            as two texts in training, in the choice of settings and in calibration; a text with
-            weight 0 is left out. The idf of words ignores the weights.
+            as two texts in features, training, the choice of settings and calibration; a text with
+            weight 0 is left out. Minimum numbers of texts, such as `min_df`, ignore the weights.
 
         Raises
         ------
@@ -166,9 +166,13 @@ class TextClassifier(ProtocolEstimator):
         if not any(given):
             raise UsageError("no text has a label; give texts with at least two different labels")
         weights = check_weights(sample_weight, len(texts))
-        kept = [i for i, own in enumerate(given) if own is not None and weights[i] > 0]
-        rows = [{"text": _cell(texts[i]), "label": given[i]} for i in kept]
-        docs: Any = (Table("the texts", "text", "label", rows=rows),)
+        rows = [
+            {"text": _cell(text), "label": own, "weight": weight}
+            for text, own, weight in zip(texts, given, weights.tolist(), strict=True)
+            if own is not None
+        ]
+        keep = () if sample_weight is None else "weight"
+        docs: Any = (Table("the texts", "text", "label", keep, rows=rows),)
         seconds = SECONDS if tune is True else 0 if tune is False else tune
         weight = self.class_weight
         if isinstance(weight, Mapping):
@@ -177,7 +181,6 @@ class TextClassifier(ProtocolEstimator):
         job = TrainJob(
             docs, output="", tune=TuneOptions(seconds), class_weight=weight, init=init,
             fade=ContinueOptions(self.fade).fade, label_kind=kind,
-            sample_weight=None if sample_weight is None else weights[kept],
         )  # fmt: skip
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
         model = train(job, *parts, progress=self._progress)
@@ -305,8 +308,10 @@ class TextClassifier(ProtocolEstimator):
 
             return float(accuracy_score(y, found, sample_weight=sample_weight))
         pairs = [({*a}, {*b}) for a, b in zip(self.predict(X), y, strict=True)]
-        right = sum(len(found & wanted) for found, wanted in pairs)
-        return 2 * right / max(sum(len(found) + len(wanted) for found, wanted in pairs), 1)
+        weights = check_weights(sample_weight, len(pairs))
+        right = weights @ [len(found & wanted) for found, wanted in pairs]
+        both = weights @ [len(found) + len(wanted) for found, wanted in pairs]
+        return float(2 * right / (both or 1.0))
 
     def save(self, path: PathLike) -> None:
         """Write a model file, which ``dcme-w2v classify`` and `dw.load` read."""

@@ -14,7 +14,6 @@ from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.corpus import check_file
-from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.platform import PathLike, ReceivedSignal
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
@@ -74,8 +73,6 @@ class TrainJob(DocumentsJob):
         A trained model whose training continues on these documents.
     fade : float
         The share of that model that is forgotten, see `ContinueOptions`.
-    sample_weight : ndarray of float64, shape (documents,), optional
-        Positive weights of documents in memory, each of which is labeled or has none of the labels.
     label_kind : str, optional
         The Python type of labels, see `Predictor` (default: as in `init`, or text).
     """
@@ -87,7 +84,6 @@ class TrainJob(DocumentsJob):
     class_weight: Mapping[str, float] | str | None = None
     init: PathLike | Predictor | None = None
     fade: float = 0.0
-    sample_weight: F64 | None = None
     label_kind: str | None = None
 
 
@@ -405,7 +401,6 @@ def _read_documents(
     )  # fmt: skip
     read = read if before is None else before.joined(read, job.label_kind)
     read.class_weight = job.class_weight
-    read.sample_weight = read.sample_weight if job.sample_weight is None else job.sample_weight
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
     warn_of_short_rows(read.matrix, options.bias)

@@ -370,8 +370,6 @@ def length_and_steps(
     median = found[order[np.searchsorted(total, total[-1] / 2)]]
     if found.max() > (most := 4 * median) > 0:
         return float(median), (most / np.maximum(found, most)).astype(np.float32)
-    if sample_weight is None:
-        return float(squares.sum()) / max(1, len(lengths)), None
     return float((found * counts).sum() / counts.sum()), None
 
 
@@ -457,14 +455,13 @@ class ClassifierTrainer(Trainer):
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
-        is_dual, squares = options.solver == "dual", 1.0
+        is_dual, squares, sets = options.solver == "dual", 1.0, None
+        if options.loss == "hinge" and has_sets(documents):
+            documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
         if not is_dual:
             squares, steps = length_and_steps(matrix, documents, sample_weight)
             if steps is not None:
                 sample_weight = steps if sample_weight is None else sample_weight * steps
-        sets = None
-        if options.loss == "hinge" and has_sets(documents):
-            documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
         self._weight = 1.0  # mean weight of the visits in an epoch
         self._untrained = untrained_loss(options, classes)
         if sample_weight is not None and is_dual:

@@ -193,7 +193,7 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
         counts = np.append(
             np.bincount(matrix.indices, by_entry, matrix.shape[1]), weights.sum(dtype=np.float64)
         )
-        square = float(np.vdot(matrix.data, matrix.data)) / max(1, matrix.nnz)
+        square = float(np.vdot(np.square(matrix.data), by_entry) / max(1, matrix.nnz))
         sent = executor.submit(given_value, own, label=f"shard {k + 1}", number=k)
         found.append(Shard(sent, _rows_of(own), counts, square))
     executor.wait([one.data for one in found])

@@ -96,10 +96,35 @@ def test_weighting_and_length():
     assert rows[0, 1] == pytest.approx(1 + np.log(2))
     features, weighted = fitted(weighting="tfidf")
     # "a" is in two of four texts
-    assert weighted[0, 1] == pytest.approx((1 + np.log(2)) * (np.log(5 / 3) + 1))
+    assert weighted[0, 1] == pytest.approx((1 + np.log(2)) * (np.log(4 / 2) + 1))
     assert np.array_equal(features.transform(TEXTS).toarray(), weighted)
     lengths = np.linalg.norm(fitted(norm="l2")[1], axis=1)
     assert lengths == pytest.approx([1, 0, 1, 1])
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"subwords": "1-4"}, {"features": 30, "max_df": 0.35, "ngrams": 2}, {"hashing": 256},
+    {"hashing": 1 << 25},
+])  # fmt: skip
+def test_a_text_of_weight_w_is_w_texts(options):
+    """Bit by bit, whatever the unit of the weights; without weights, features differ."""
+    random = np.random.default_rng(0)
+    weights = random.integers(1, 8, 300)
+    words = [[f"w{i}" for i in random.zipf(1.5, 8) % 60] + ["heavy"] * int(n > 5) for n in weights]
+    texts = [" ".join(own).encode() for own in words]
+    copies = [text for text, weight in zip(texts, weights, strict=True) for _ in range(weight - 1)]
+    weights = np.append(weights, [1, 1])
+    texts += [b"w61 w62", b"w62 w61"]
+
+    def transformed(*given):
+        found = TextFeatures(FeatureOptions(**options).with_lead())
+        rows = found.fit_transform(*given).toarray()[:302]
+        return [found.name(i) for i in range(found.columns)], found.idf.tolist(), rows.tolist()
+
+    wanted = transformed(texts + copies)
+    for factor in (1, 1000, 1 / 3, 0.1, 1e-12):
+        assert transformed(texts, None, (factor * weights).tolist()) == wanted
+    assert transformed(texts, None, 7.5 * np.ones(302)) == transformed(texts) != wanted
 
 
 def test_hashing_keeps_the_inner_products_on_average():

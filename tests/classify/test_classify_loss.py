@@ -113,10 +113,12 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     scores[np.arange(300), np.concatenate(labels)] += 2
     fair = scores.copy()
     scores += 0.5 * np.log(counts)
-    found = _best_offsets(scores, labels, counts)
+    found = _best_offsets(scores, labels, counts, np.ones(len(labels)))
     assert found[:10] == pytest.approx(0)
     assert 0.2 * np.log(100) <= found[10] <= 0.8 * np.log(100)
-    assert not _best_offsets(fair, labels, counts).any()
+    assert not _best_offsets(fair, labels, counts, np.ones(len(labels))).any()
+    is_rare = np.concatenate(labels) >= 10
+    assert not _best_offsets(scores, labels, counts, np.where(is_rare, 1e-6, 1)).any()
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.25])

@@ -126,8 +126,8 @@ def test_only_the_proportions_of_weights_count(name):
     once = model.fit(X, y, own)
     p, coef = once.predict_proba(X), once.coef_
     for factor in (1000.0, 1e-12):
-        assert model.fit(X, y, factor * own).coef_ == pytest.approx(coef, rel=1e-5, abs=1e-6)
-        assert model.predict_proba(X) == pytest.approx(p, abs=1e-5)
+        assert np.array_equal(model.fit(X, y, factor * own).coef_, coef)
+        assert np.array_equal(model.predict_proba(X), p)
     equal = MaxentClassifier(**FITS[name], threads=1).fit(X, y, np.full(len(y), 7.5))
     plain = MaxentClassifier(**FITS[name], threads=1).fit(X, y)
     assert np.array_equal(equal.coef_, plain.coef_)
@@ -280,6 +280,52 @@ def test_texts_have_weights_of_classes(several, objective):
     assert shares({"c3": 30.0})[:, 3].mean() > plain[:, 3].mean() + 0.005
 
 
+OPTIMA = {
+    "lbfgs": {"solver": "lbfgs", "l2": 1e-3, "tolerance": 1e-12},
+    "dual": {"solver": "dual", "loss": "hinge", "l2": 1e-3, "lead_ngrams": 1, "subwords": "none"},
+}
+OF_TEXTS = {
+    **{name: options | {"epochs": 500} for name, options in OPTIMA.items()},
+    "defaults": {},
+    "softmax": {"loss": "softmax", "solver": "sgd"},
+    "hashing": {"hashing": 512},
+    **{name: {"objective": name} for name in ("dcme", "nce", "ns", "tree")},
+}
+
+
+@pytest.mark.parametrize("name, several", [
+    *((name, False) for name in OF_TEXTS), *((name, True) for name in OF_TEXTS if name != "dual")
+])  # fmt: skip
+def test_a_text_of_weight_w_is_w_texts(name, several):
+    """A weight of 0 and a common factor change no bit, and copies hardly the optimum.
+
+    Otherwise, copies change the accuracy by at most .05: an epoch has more steps, and copies of a
+    text are in different folds.
+    """
+    (labels, rows), (wanted, others) = texts(600), texts(1500, seed=1)
+    names = [[f"c{one}"] + ["even"] * int(one % 2 == 0) if several else f"c{one}" for one in labels]
+    weights = np.random.default_rng(2).integers(0, 4, len(labels)).astype(float)
+    kept = np.flatnonzero(weights)
+
+    def scores(at, weights=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DcmeWarning)
+            model = TextClassifier(**OF_TEXTS[name], threads=1)
+            model.fit([rows[i] for i in at], [names[i] for i in at], weights)
+        return model.decision_function(others), model.predict_proba(others)
+
+    found, p = scores(range(len(labels)), weights)
+    for factor in (1.0, 1000.0, 0.1):
+        again = scores(kept, factor * weights[kept])
+        assert np.array_equal(again[0], found) and np.array_equal(again[1], p)
+    assert not np.array_equal(scores(kept)[0], found)
+    copies, _ = scores(np.repeat(np.arange(len(labels)), weights.astype(int)))
+    if name in OPTIMA:
+        assert copies == pytest.approx(found, abs=1e-3)
+    right = [(one[:, :4].argmax(axis=1) == wanted).mean() for one in (copies, found)]
+    assert right[0] == pytest.approx(right[1], abs=0.05)
+
+
 def test_held_out_figures_are_weighted(monkeypatch):
     """Of three documents of a rare class and one wrong document of another, 3 and .5 each."""
     log_p, labels = np.log([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), [[0], [1], [1]]
@@ -300,7 +346,7 @@ def test_held_out_figures_are_weighted(monkeypatch):
     )
     both = []
     for weights, rows in ((np.array([2.0, 1, 1]), [0, 1, 2]), (None, [0, 0, 1, 2])):
-        several = Measures(2, True, 0.5)
+        several = Measures(2, True, 0.5, gains=np.array([1.0, 3.0, 9.0]))
         several.add(log_p[rows], [[[0], [0, 1], [1]][i] for i in rows], weights)
         both.append({k: v for k, v in several.result().items() if k != "documents"})
     assert both[0] == pytest.approx(both[1])

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import label_tree
-from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
+from dcme_w2v.classify.label_tree import ARRAYS, centroids, coded, decoded, train_trees
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -207,3 +207,15 @@ def test_probabilities_of_one_label_sum_to_one(cli):
     cli("classify train d.tsv --output m --objective tree")
     rows = cli.rows("classify predict m d.tsv -k 3")
     assert [sum(map(float, row[1::2])) for row in rows] == pytest.approx([1] * 300, abs=2e-6)
+
+
+def test_a_label_is_where_its_heavy_documents_are():
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(40, 9)).astype(np.float32), np.arange(40, dtype=np.int32) % 5
+    weights = random.uniform(0.1, 3, 40).astype(np.float32)
+
+    def found(rows, weights=None):
+        own = (csr_matrix(rows), np.arange(40), labels, 5, np.random.default_rng(1))
+        return centroids(*own, weights)
+
+    assert found(rows, weights) == pytest.approx(found(weights[:, None] * rows), abs=1e-5)

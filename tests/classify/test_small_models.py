@@ -173,7 +173,7 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
 # ---- the command ----
 
 
-@pytest.mark.parametrize("limit", [-120, 10**9])
+@pytest.mark.parametrize("limit", [-100, 10**9])
 def test_models_within_a_number_of_bytes(limit, texts, cli):
     if limit < 0:  # less than all weights take
         limit += shrink(load_classifier("text"), ShrinkOptions()).size()

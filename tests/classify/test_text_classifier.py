@@ -327,6 +327,12 @@ def test_texts_of_weight_0_are_left_out_and_others_count_as_often():
     for weight, label in (heavy, "road"), (4 - heavy, "car"):
         model = TextClassifier(tune=False).fit(same, labels, weight)
         assert model.predict(["red bus"]) == [label]
+    sets = [[one, "all"] if one == "tea" else [one] for one in TOPICS]
+    model = TextClassifier(tune=False).fit(TEXTS, sets)
+    wrong = [["all"], *sets[1:]]
+    copies = model.score([TEXTS[0]] * 4 + TEXTS, [wrong[0]] * 4 + wrong)
+    assert model.score(TEXTS, wrong, [5.0] + [1.0] * 89) == pytest.approx(copies)
+    assert copies < model.score(TEXTS, wrong)
     with pytest.raises(UsageError, match="sample_weight has the shape"):
         TextClassifier().fit(TEXTS, TOPICS, [1.0])
     with pytest.raises(UsageError, match="sample_weight: weights must be numbers"):
