@@ -13,12 +13,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from changes import by_procrustes, planted_halves
@@ -26,6 +27,10 @@ from passages import read
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
+from dcme_w2v.classify import fit
+from dcme_w2v.classify.calibration import Calibration
+from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.search.index import CANDIDATES, Index
 from dcme_w2v.search.options import SearchOptions
 
@@ -153,6 +158,7 @@ def _sts(s: Setup, out: str) -> Measures:
 def _tested(s: Setup, model: str, test: object, *more: object) -> Measures:
     found = s.json("classify test", model, test, *more)
     names = ("accuracy", "precision_at_1", "precision_at_5", "r_precision_at_5", "micro_f1")
+    names += ("macro_recall",) * ("class_weight" in dw.load(model).record)
     for name in filter(found.__contains__, names):
         yield name.replace("_f1", " F1"), 100 * found[name], "%"
     if "log_likelihood" in found:
@@ -431,13 +437,32 @@ def recipe(s: Setup) -> Iterator[Line]:
         yield f"{folder.name}: recipe", seed, "CPU seconds", peer.seconds, ""
 
 
+BALANCED = """
+import sys
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.svm import LinearSVC
+import dcme_w2v as dw
+model, *files = sys.argv[1:]
+labels, texts = [], []
+for file in files:
+    with open(file, newline="\\n", encoding="utf-8") as lines:
+        pairs = [line.rstrip("\\n").split("\\t", 1) for line in lines]
+    pairs = [(a, b) for a, b in pairs if not labels or a in labels[0]]
+    labels.append([a for a, _ in pairs])
+    texts.append([b for _, b in pairs])
+terms = TfidfVectorizer(sublinear_tf=True)
+peer = LinearSVC(class_weight="balanced").fit(terms.fit_transform(texts[0]), labels[0])
+for found in dw.load(model).predict(texts[1]), peer.predict(terms.transform(texts[1])):
+    print(balanced_accuracy_score(labels[1], found))
+"""
+
 # The data, a command, and other values of the constants that control the choice of settings.
 LEARN = "classify train {learned}"
 STEERED = (
     ("few", LEARN, "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "LONG = 5", "LONG = 20",
      "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1", "LEAD = 40", "LEAD = 160",
-     "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2",
-     "IDLE_IMPACT = 0", "IDLE_IMPACT = 0.002", "IDLE_IMPACT = 0.1"),
+     "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2"),
     ("few", f"{LEARN} --loss softmax", "RATE = 4", "RATE = 16"),
     ("few", f"{LEARN} --solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
     ("few", "fuse fit {learned} --unlabeled {others}", "SEPARABLE = 0"),
@@ -448,6 +473,11 @@ STEERED = (
      "BALANCES = ()", "BALANCES = (0.4,)"),
     ("rare", LEARN, "FEW_CLASSES = 2000", "TABLE_CLASSES = 500", "TRIAL_DOCUMENTS = 2_000"),
     ("rare", f"{LEARN} --loss softmax", "FEW_CLASSES = 2000"),
+    *((name, LEARN, "IDLE_IMPACT = 0", "IDLE_IMPACT = 0.002", "IDLE_IMPACT = 0.02")
+      for name in ("newsgroups", "skewed")),
+    *((name, f"{LEARN} --class-weight balanced", "LOW_STRENGTHS = ()", "LOW_STRENGTHS = (0.01,)",
+       "LOW_STRENGTHS = (0.03, 0.01, 0.001)", "UNEQUAL = 2", "UNEQUAL = 50", "UNEQUAL = 1000")
+      for name in ("minority", "skewed")),
     ("words", "train {text} --cluster local:0 --shards 2", "RAISED = 1", "RAISED = 2",
      "ROUNDS = 10", "ROUNDS = 40", "TOKENS_A_ROUND = 100_000"),
 )  # fmt: skip
@@ -498,6 +528,122 @@ def constants(s: Setup) -> Iterator[Line]:
     for other in ("", "SMALL = (0, 0)"):
         accuracy = s.python("-c", NUMBERS_WITH_CONSTANTS, other).output
         yield f"wine; {other or 'as they are'}", 1, "accuracy", 100 * float(accuracy), "%"
+
+
+def sampled_losses(s: Setup) -> Iterator[Line]:
+    """Divide the final losses of objectives that draw samples by that of an untrained softmax.
+
+    The limit `ABOVE_WITH_SAMPLES` must separate learning rates that learn from those that diverge.
+    """
+    grid = product(("few", "short"), (5, None), ("nce", "ns"), (1, 4, 16, 64), s.seeds)
+    check_loss = fit._check_loss
+    for name, count, objective, factor, seed in grid:
+        labels, lines = _labeled(Path(s.file(f"constants/{name}/train.tsv")))
+        order = np.random.default_rng(seed).permutation(len(lines))
+        learned, measured = np.split(order, [count or len(order) // 4])
+        rate = resolved(ClassifyOptions(objective=objective), len({*labels})).lr or 0.0
+        given = {"objective": objective, "lr": factor * rate, "threads": 1, "random_state": seed}
+        texts, own = [lines[i].partition("\t")[2] for i in learned], [labels[i] for i in learned]
+        setting = f"{name}, {len(learned)} documents, {objective}, {factor} times the default rate"
+        messages: list[str] = []
+
+        def check(*trained: Any, messages: list[str] = messages) -> None:
+            try:
+                check_loss(*trained)
+            except FloatingPointError as error:
+                messages.append(str(error))
+
+        with (
+            mock.patch.object(fit, "ABOVE_WITH_SAMPLES", 0.0),
+            mock.patch.object(fit, "_check_loss", check),
+        ):
+            model = dw.TextClassifier(**given).fit(texts, own)
+        found = re.search("loss is (.*), compared with (.*) for an", messages[0])
+        assert found
+        yield setting, seed, "loss / untrained loss", float(found[1]) / float(found[2]), ""
+        asked, wanted = ([some[i] for i in measured] for some in (lines, labels))
+        right = model.score([line.partition("\t")[2] for line in asked], wanted)
+        yield setting, seed, "accuracy", 100 * right, "%"
+
+
+def balanced(s: Setup) -> Iterator[Line]:
+    """Compare balanced accuracy with LinearSVC on tf-idf, both with balanced class weights.
+
+    The seed draws nine tenths of the training documents.
+    """
+    few, model = Path(s.out("few.tsv")), s.out("m")
+    for folder, seed in product(s.sets("skewed"), s.seeds):
+        lines = _labeled(folder / "train.tsv")[1]
+        few.write_text("".join(random.Random(seed).sample(lines, len(lines) * 9 // 10)), "utf-8")
+        line = f"classify train --class-weight balanced --threads 1 --seed {seed} --quiet --output"
+        s.run(line, model, few)
+        scores = s.python("-c", BALANCED, model, few, folder / "test.tsv").output.split()
+        for name, score in zip(("defaults", "LinearSVC"), scores, strict=True):
+            yield f"{folder.name}: {name}", seed, "balanced accuracy", 100 * float(score), "%"
+
+
+def calibrated(s: Setup) -> Iterator[Line]:
+    """Measure the probabilities of labels if documents have several.
+
+    Test documents may be newer than training documents, hence a random split of all documents.
+    Sets of more than 20,000 documents are trained once.
+    """
+    files, model = [Path(s.out(f"{part}.tsv")) for part in ("train", "test")], s.out("m")
+    for folder in filter(_has_several, s.sets("sets")):
+        given = [_labeled(folder / file.name)[1] for file in files]
+        once, size = len(given[0]) > 20_000, len(given[0])
+        for seed in s.seeds[:1] if once else s.seeds:
+            splits, both = {folder.name: given}, given[0] + given[1]
+            random.Random(seed).shuffle(both)
+            if not once:
+                splits[f"{folder.name}, random split"] = [both[:size], both[size:]]
+            for name, parts in splits.items():
+                for file, lines in zip(files, parts, strict=True):
+                    file.write_text("".join(lines), "utf-8")
+                s.run(f"classify train --threads 1 --seed {seed} --quiet --output", model, files[0])
+                found = s.json("classify test --calibration", model, files[1])
+                error = found["expected_calibration_error"]
+                yield name, seed, "expected calibration error", error, ""
+                yield name, seed, "micro F1", 100 * found["micro_f1"], "%"
+                for metric, loss in _log_losses(model, *_labeled(files[1])).items():
+                    yield name, seed, metric, loss, ""
+
+
+def _log_losses(path: str, labels: list[str], lines: list[str]) -> dict[str, float]:
+    """Return the log-loss of all labels per document, with and without calibration."""
+    found, model = {}, load_classifier(path)
+    place = {name: i for i, name in enumerate(model.classes)}
+    for metric, calibration in (
+        ("log-loss", model.calibration), ("log-loss without calibration", Calibration("logistic"))
+    ):  # fmt: skip
+        one, losses = replace(model, calibration=calibration), 0.0
+        for begin in range(0, len(lines), 500):
+            some = slice(begin, begin + 500)
+            texts = [line.partition("\t")[2] for line in lines[some]]
+            p = np.exp(one.predict_log_proba(texts))
+            for row, own in zip(p, labels[some], strict=True):
+                known = [place[label] for label in own.split("|") if label in place]
+                row[known] = 1 - row[known]
+            losses -= float(np.log1p(-np.minimum(p, 1 - 1e-12)).sum())
+        found[metric] = losses / len(lines)
+    return found
+
+
+def few_tokens(s: Setup) -> Iterator[Line]:
+    """Train on few tokens of the start or the end of the corpus; `FEW_TOKENS` is the default."""
+    lines = Path(s.file("corpus.txt")).read_text(encoding="utf-8").splitlines(keepends=True)
+    text, out = Path(s.out("few.txt")), s.out("v.bin")
+    for part, size, seed in product(("first", "last"), (500, 1000, 2000), s.seeds):
+        kept, tokens = list[str](), 0
+        for line in lines if part == "first" else reversed(lines):
+            if tokens >= 1000 * size:
+                break
+            kept.append(line)
+            tokens += len(line.split())
+        text.write_text("".join(kept), encoding="utf-8")
+        s.run(f"train {text} --threads {s.threads} --seed {seed} --quiet --output {out}")
+        for measure in _similarity(s, out):
+            yield f"{part} {size:,} thousand tokens", seed, *measure
 
 
 BOTH_SIZES = """
@@ -1292,8 +1438,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, divergence, many_texts, small_models, recipe, constants, many_labels,
-    few_labels, many_classes,
+    speed, divergence, many_texts, small_models, recipe, constants, sampled_losses, balanced,
+    calibrated, few_tokens, many_labels, few_labels, many_classes,
     many_articles, documents,
     cluster, scale, changes, search, search_choice, search_peers, search_speed, continued,
     papers_dcme, papers_scdv, papers_distributed, papers_latent,
