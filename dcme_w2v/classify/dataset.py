@@ -14,30 +14,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcme_w2v.errors import CorpusError, UsageError, warn
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import check_expansion, head_of, sniff, stored_size
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import BINARY, NO_LABEL, Source, Table, like
+from dcme_w2v.formats.columns import BINARY, Source, Table, like
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
+from dcme_w2v.formats.documents import Document
+from dcme_w2v.formats.labels import NO_LABEL
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_sparse_rows
-from dcme_w2v.formats.texts import Text, blocks, bytes_of
+from dcme_w2v.formats.texts import Text
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
 from .constants import SHORT_TEXT
+from .doubts import INTEGER, Doubts
 from .features import TextFeatures
 from .labeled import Labeled, class_weights, of_documents
-from .model import COLUMNS, Predictor
+from .model import Predictor
 from .options import FeatureOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+DOCUMENT_BYTES = 100  # minimum memory per document, in addition to its text
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class DocumentsJob:
                 f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
                 f"two classes or more{hint}"
             )
-        broken = [name for name in classes if not _INTEGER.fullmatch(name)]
+        broken = [name for name in classes if not INTEGER.fullmatch(name)]
         if (
             broken
             and all(map(_NUMBER.fullmatch, classes))
@@ -464,106 +466,6 @@ def _read_rows(
     return data
 
 
-class Doubts:
-    """Detects and reports probable mistakes in the input, such as a header or markup.
-
-    Parameters
-    ----------
-    path : str
-        The first file, for messages.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path, self._classes = path, Counter[str]()
-        self._documents = self._markup = self._label_bytes = self._text_bytes = 0
-        self._first: tuple[str, ...] = ()
-        self._tag = ""
-
-    def add(self, document: Document) -> None:
-        """Examine a labeled document."""
-        self._first = self._first if self._documents else document.labels
-        self._documents += 1
-        self._classes.update(document.labels)
-        self._label_bytes += sum(map(len, document.labels))
-        self._text_bytes += len(document.text)
-        tag = _TAG.search(bytes_of(document.text), 0, _LOOK_BYTES)
-        self._markup += tag is not None
-        self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
-
-    def warn(self, is_by_token: bool) -> None:
-        """Warn about probable mistakes in the documents that were examined.
-
-        Signs of mistakes are a header in the first line, almost as many classes as documents,
-        labels that are longer than the texts, numbers beside names of labels, and markup.
-        """
-        if is_by_token:
-            return
-        for name in sorted(_NULLS & self._classes.keys()):
-            warn(
-                f"{self._path}: {self._classes[name]:,} documents have the label {name!r}, which "
-                "is treated as a class; if it means no label, leave the label field empty"
-            )
-        numbers = sorted(filter(_INTEGER.fullmatch, self._classes))
-        others = self._classes.keys() - {*numbers}
-        if numbers and others and {*numbers} <= {"0", "1"}:
-            warn(
-                f"{self._path}: {' and '.join(numbers)} are treated as classes, like "
-                f"{min(others)!r:.60}; if they mean no and yes, use names of labels instead"
-            )
-        if len(self._classes) > 1 and min(self._classes.values()) == self._documents:
-            warn(
-                f"{self._path}: each document has all {len(self._classes):,} labels, such as "
-                f"{min(self._classes)!r:.60}; list only the labels that apply to the document"
-            )
-        if self._documents < MIN_DOUBTED:
-            return
-        first = next(iter(self._first), "")
-        if first.strip().lower() in _HEADERS and self._classes[first] == 1:
-            warn(
-                f"{self._path}: the first line has the label {first!r}, which is treated as a "
-                "class; if the line is a header, remove it (tail -n +2)"
-            )
-        is_longer = self._label_bytes > self._text_bytes
-        if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
-            why = "have labels that are longer than the texts: " if is_longer else ""
-            remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
-            remedy = f"a line must be LABEL<TAB>TEXT; {remedy}"
-            if isinstance(self._path, Table):
-                in_file = self._path.rows is None
-                swapped = "are texts and labels swapped?"
-                remedy = "are --text-column and --label-column right?" if in_file else swapped
-            warn(
-                f"{self._path}: {self._documents:,} documents in {len(self._classes):,} classes "
-                f"{why or 'have almost one class per document: '}{remedy}"
-            )
-        if self._markup > SHARE_OF_MARKUP * self._documents:
-            warn(
-                f"{self._path}: {self._markup:,} texts contain markup like {self._tag:.40}, whose "
-                "tag names become features; remove the markup first"
-            )
-
-
-DOCUMENT_BYTES = 100  # minimum memory per document, in addition to its text
-MIN_DOUBTED = 20  # minimum number of documents for the check for probable mistakes
-SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
-# In a large batch, the n-grams of a repeated word are computed only once. Batches of long documents
-# are smaller.
-DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
-_LOOK_BYTES = 4096  # number of bytes at the start of each text that are checked for markup
-# Matches only HTML tags, because <U> may be a stock ticker, and <joe@example.org> is an address.
-_TAG = re.compile(
-    rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
-    rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"
-    rb"(?:\s[^<>]{0,80})?/?>"
-)
-_HEADERS = frozenset(
-    ("label", "labels", "class", "category", "categories", "target", "y", "tag", "tags", "topic")
-)
-
-
-_NULLS = frozenset(("nan", "NaN", "NA", "N/A", "<NA>", "None", "null", "NULL"))
-
-
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
     """Raise UsageError if no held-out document has a label that the model can predict.
 
@@ -587,69 +489,6 @@ def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
         f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents for training, "
         "with fewer than two labels; hold out fewer documents"
     )
-
-
-def pieces(
-    model: Predictor,
-    docs: Sequence[str],
-    labels: str | None,
-    requires_labels: bool = False,
-) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield batches of rows in the form that a model accepts, with their labels and documents.
-
-    Vectors come without documents. At the end, this raises CorpusError if labels are required and
-    no document has one, and warns if at least a tenth of the documents contain none of the model's
-    features.
-    """
-    count = empty = labeled = 0
-    for found in _pieces(model, docs, labels):
-        count, empty = count + len(found[1]), empty + int((np.diff(found[0].indptr) == 0).sum())
-        labeled += sum(map(bool, found[1]))
-        yield found
-    if requires_labels and not labeled:
-        raise CorpusError(no_labels(docs))
-    if empty > SHARE_OF_EMPTY * count:
-        warn(
-            f"{docs[0]}: {empty:,} of {count:,} documents contain none of the model's features; "
-            "check the language, the columns and --tokens"
-        )
-
-
-def _pieces(
-    model: Predictor, docs: Sequence[str], labels: str | None
-) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    if are_vectors(docs):
-        if model.text is not None:
-            raise UsageError(
-                f"{docs[0]}: contains vectors, but the model classifies text; give text files"
-            )
-        for path in docs:
-            matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))
-            yield known_columns(matrix, model, path), names, []
-        return
-    text = model.text
-    if text is not None and not text.is_by_token and list(docs) == [STANDARD]:
-        batches = arriving_documents(text.options.encoding_errors)
-    else:
-        documents = text.read(docs) if text is not None else read_documents(docs)
-        # Process rows from standard input as soon as they arrive.
-        is_awaited = STANDARD in map(str, docs)
-        most = 1 if is_awaited else DOCUMENTS_AT_ONCE
-        batches = blocks(documents, BYTES_AT_ONCE, most, lambda one: len(one.text))
-    for some in batches:
-        rows = model.rows([document.text for document in some])
-        yield rows, [document.labels for document in some], some
-
-
-def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to a model's columns; warn if other columns are dropped."""
-    unknown = int((matrix.indices >= model.features).sum())
-    if unknown:
-        warn(
-            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored, because their "
-            f"columns are not among the {model.features:,} columns that the model was trained on"
-        )
-    return truncate_columns(matrix, model.features)
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:

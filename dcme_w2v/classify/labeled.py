@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.columns import label_of
+from dcme_w2v.formats.labels import label_of
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 
 if TYPE_CHECKING:

@@ -8,24 +8,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dcme_w2v.errors import CorpusError, UsageError
+import numpy as np
+
+from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, atomic_write
 from dcme_w2v.formats.columns import Table, kept_types
 from dcme_w2v.formats.corpus import expand
+from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.records import TABLES, cell, form_of, write_rows
+from dcme_w2v.formats.sparse_io import Labels, read_sparse_rows
+from dcme_w2v.formats.texts import blocks
 from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.numeric.sparse_rows import truncate_columns
 
 from . import sequences
-from .dataset import numbers_of, pieces
+from .dataset import are_vectors, no_labels, numbers_of
 from .labeled import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
-from .model import NONE, Predictor, scored
+from .model import COLUMNS, NONE, Predictor, scored
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # The measures of held-out documents that messages show.
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
+
+# In a large batch, the n-grams of a repeated word are computed only once. Batches of long documents
+# are smaller.
+DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
+SHARE_OF_EMPTY = 0.1  # with more documents without known features, a warning is printed
 
 
 def main_measure(found: Mapping[str, Any]) -> float:
@@ -167,6 +178,69 @@ def _gains(model: Predictor) -> F64 | None:
 def is_by_token(model: Predictor) -> bool:
     """Return whether a model classifies the tokens of sentences."""
     return model.text is not None and model.text.is_by_token
+
+
+def pieces(
+    model: Predictor,
+    docs: Sequence[str],
+    labels: str | None,
+    requires_labels: bool = False,
+) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
+    """Yield batches of rows in the form that a model accepts, with their labels and documents.
+
+    Vectors come without documents. At the end, this raises CorpusError if labels are required and
+    no document has one, and warns if at least a tenth of the documents contain none of the model's
+    features.
+    """
+    count = empty = labeled = 0
+    for found in _pieces(model, docs, labels):
+        count, empty = count + len(found[1]), empty + int((np.diff(found[0].indptr) == 0).sum())
+        labeled += sum(map(bool, found[1]))
+        yield found
+    if requires_labels and not labeled:
+        raise CorpusError(no_labels(docs))
+    if empty > SHARE_OF_EMPTY * count:
+        warn(
+            f"{docs[0]}: {empty:,} of {count:,} documents contain none of the model's features; "
+            "check the language, the columns and --tokens"
+        )
+
+
+def _pieces(
+    model: Predictor, docs: Sequence[str], labels: str | None
+) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
+    if are_vectors(docs):
+        if model.text is not None:
+            raise UsageError(
+                f"{docs[0]}: contains vectors, but the model classifies text; give text files"
+            )
+        for path in docs:
+            matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))
+            yield known_columns(matrix, model, path), names, []
+        return
+    text = model.text
+    if text is not None and not text.is_by_token and list(docs) == [STANDARD]:
+        batches = arriving_documents(text.options.encoding_errors)
+    else:
+        documents = text.read(docs) if text is not None else read_documents(docs)
+        # Process rows from standard input as soon as they arrive.
+        is_awaited = STANDARD in map(str, docs)
+        most = 1 if is_awaited else DOCUMENTS_AT_ONCE
+        batches = blocks(documents, BYTES_AT_ONCE, most, lambda one: len(one.text))
+    for some in batches:
+        rows = model.rows([document.text for document in some])
+        yield rows, [document.labels for document in some], some
+
+
+def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
+    """Restrict vectors to a model's columns; warn if other columns are dropped."""
+    unknown = int((matrix.indices >= model.features).sum())
+    if unknown:
+        warn(
+            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored, because their "
+            f"columns are not among the {model.features:,} columns that the model was trained on"
+        )
+    return truncate_columns(matrix, model.features)
 
 
 def predict(

@@ -5,7 +5,6 @@ The format is detected from the content. Rows are read a few thousand at a time.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import csv
 import io
@@ -36,6 +35,7 @@ from dcme_w2v.files.opening import (
 from dcme_w2v.files.paths import local
 from dcme_w2v.platform import path_name
 
+from .labels import INDICATORS, NoneOfThese, labels_in
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
@@ -48,18 +48,6 @@ DELIMITERS = ",\t;|"
 DATASET_INFO = "dataset_info.json"  # a file that the datasets library writes next to the data files
 _HEAD = 4096  # number of bytes at the start of a file from which the format is detected
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
-_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
-_LIST = re.compile(r"\s*(?:[\[({]\s*['\"]|\[[\d.,\s]*\]\s*$)")
-_ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
-_ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
-_LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
-_EMPTY = "[]", "()", "{}", "set()"  # spellings of empty lists that are stored as text
-# Values of a 0/1 column, which states whether a label applies.
-_YES = "1", "True", "true", "TRUE"
-_INDICATORS: dict[tuple[str, ...], bool] = {
-    (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
-}  # fmt: skip
-NO_LABEL = "a label is text or an integer; group the numbers, or write them as text such as v1.5"
 _SHOWN = 20  # maximum number of columns that an error message lists
 
 
@@ -294,14 +282,14 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         raise ValueError(f"the text has more than {LINE_BYTES:,} bytes; split it")
     if not table.label:
         return Row((), text, is_tokenized, kept)
-    found = list(map(_labels, table.label, values[count:first]))
+    found = list(map(labels_in, table.label, values[count:first]))
     labels = found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
     form = None
     if len(found) > 1 and any(found):
-        form = all(one in _INDICATORS for one in found)
+        form = all(one in INDICATORS for one in found)
     if form:
         labels = tuple(
-            name for name, one in zip(table.label, found, strict=True) if _INDICATORS[one]
+            name for name, one in zip(table.label, found, strict=True) if INDICATORS[one]
         )
     if not labels and any(found):
         labels = NoneOfThese()
@@ -332,71 +320,6 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
     for part in name.split("."):
         value = value.get(part, absent) if isinstance(value, Mapping) else absent
     return value
-
-
-class NoneOfThese(tuple[str, ...]):
-    """An empty but truthy tuple, which marks a document that is known to have no labels."""
-
-    def __bool__(self) -> bool:
-        return True
-
-
-def label_of(text: str) -> str:
-    """Normalize the spaces in a label, and write 1.0 as 1."""
-    label = " ".join(text.split())
-    return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
-
-
-def labels_of(joined: str) -> tuple[str, ...]:
-    """Split labels at | and normalize their spaces; ``[]`` means that no label applies."""
-    if joined.strip() == "[]":
-        return NoneOfThese()
-    return tuple(label for one in joined.split("|") if (label := label_of(one)))
-
-
-def _labels(name: str, value: Any) -> tuple[str, ...]:
-    if is_null(value):
-        return ()
-    if isinstance(value, str):
-        if "".join(value.split()) in _EMPTY:
-            return NoneOfThese()
-        if not _LIST.match(value):
-            return labels_of(value)
-        value = _listed_labels(name, value)
-    # `int` includes bool; in a column with nulls, integers are stored as floats such as 1.0.
-    if isinstance(value, int | float):
-        value = [value]
-    items = value if isinstance(value, list) else [value]
-    if wrong := [one for one in items if not isinstance(one, str | int | float)]:
-        raise ValueError(
-            f"{name} has a value of type {type(wrong[0]).__name__}; labels must be text, integers, "
-            "or lists of these"
-        )
-    if not value:
-        return NoneOfThese()
-    for one in value:
-        if isinstance(one, float) and not one.is_integer():
-            raise ValueError(f"{name} is {one}; {NO_LABEL}")
-    texts = [str(int(one) if isinstance(one, float) else one) for one in value]
-    if len(texts) > len({*texts}) and all((one,) in _INDICATORS for one in texts):
-        raise ValueError(
-            f"{name} is {value!r:.60}, as in a row of an indicator matrix; list only the names of "
-            "the labels that apply"
-        )
-    return tuple(label for text in texts if (label := label_of(text)))
-
-
-def _listed_labels(name: str, text: str) -> list[Any]:
-    """Parse a list that is stored as text, such as "['a', 'b']" in CSV."""
-    try:
-        if _LIST_OF_ITEMS.fullmatch(text):
-            found = ast.literal_eval(text.strip())
-            found = sorted(found, key=str) if isinstance(found, set) else found
-            return [found] if isinstance(found, str) else list(found)
-    # Not a Python list, for example because of 07 or a line break in quotes.
-    except (ValueError, SyntaxError):
-        pass
-    raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels by |")
 
 
 def _listed(names: Iterable[str]) -> str:

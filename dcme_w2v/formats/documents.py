@@ -21,8 +21,9 @@ from dcme_w2v.files.opening import (
 )
 from dcme_w2v.files.paths import as_paths
 
-from .columns import Source, Table, check_no_table, label_of, labels_of, read_rows
+from .columns import Source, Table, check_no_table, read_rows
 from .corpus import expand, text_files
+from .labels import label_of, labels_of
 from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")

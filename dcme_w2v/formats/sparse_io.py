@@ -33,7 +33,7 @@ from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows, fit_columns
 from dcme_w2v.platform import PathLike
 
 from .artifact import npy_header, read_head
-from .columns import NoneOfThese, label_of, labels_of
+from .labels import NoneOfThese, label_of, labels_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -13,13 +13,12 @@ from dcme_w2v.classify.dataset import (
     are_vectors,
     check_held_out,
     corpus_line,
-    pieces,
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.predict import held_out_line, measured
+from dcme_w2v.classify.predict import held_out_line, measured, pieces
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target

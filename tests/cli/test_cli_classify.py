@@ -453,7 +453,7 @@ def test_measures_do_not_depend_on_the_order_of_documents(cli, monkeypatch):
     """Also where the first documents of several labels come late."""
     write(lines())
     cli(f"{TRAIN} --quiet")
-    monkeypatch.setattr("dcme_w2v.classify.dataset.DOCUMENTS_AT_ONCE", 8)
+    monkeypatch.setattr("dcme_w2v.classify.predict.DOCUMENTS_AT_ONCE", 8)
     rows = Path("d.tsv").read_text().splitlines(keepends=True)[:20]
     rows[18:] = ["|".join(["animals", "tools"]) + "\tcat saw\n"] * 2
     found = []
