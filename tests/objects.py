@@ -1,5 +1,6 @@
 """Objects of every kind: what makes each, and what it answers to a question with a number."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ def texts_of(number):
 
 
 def fitted(estimator, X, y=None, **options):
-    return lambda: estimator(**options).fit(X, y)
+    return functools.cache(lambda: estimator(**options).fit(X, y))
 
 
 def loaded(made):

@@ -107,20 +107,10 @@ class Noise:
         return gradient, loss
 
 
-class SharedNoise:
+class SharedNoise(Noise):
     """Targets of a block share their samples; steps are implicit."""
 
     loss_every = 4 * LOSS_EVERY
-
-    def __init__(self, counts, options, output):
-        weights = counts.astype(float) ** options.noise_power
-        self.output, self.alias, self.draws = output, Alias(weights), options.negative
-        self.weight = options.virtual_samples if options.objective == "nce" else 1
-        self.rates = rates_of(counts, options)
-        self.offset = np.zeros(len(counts))
-        if options.objective != "ns":
-            virtual = self.draws * self.weight
-            self.offset = np.log(virtual * weights / weights.sum()) - prior(counts, options)
 
     def begin(self, stream):
         self.stream = stream

@@ -1,6 +1,7 @@
 """Runs that are stopped within epochs and restored into others, for every objective."""
 
 import contextlib
+import functools
 
 import numpy as np
 import pytest
@@ -23,17 +24,21 @@ CLASSES = [
 ]  # fmt: skip
 
 
-def made(given, threads=1, size=10_000):
+@functools.cache
+def rows_of(size):
+    return csr_matrix(sparse_random(size, 30, 0.2, "csr", np.float32, random_state=1))
+
+
+def made(given, threads=1, size=30_000):
     """A training before its first epoch; equal each time."""
     # Algorithm 1 of DCME may diverge at higher rates, as several threads happen to interleave.
     options = {"epochs": 2, "lr": 0.002, "threads": threads, **given}
     if given in WORDS:
         ids, counts = corpus(tokens=size)
-        return Trainer(np.tile(ids, 9), 9 * counts, options_of(options))
-    rows = csr_matrix(sparse_random(size, 30, 0.2, "csr", np.float32, random_state=1))
+        return Trainer(np.tile(ids, 10), 10 * counts, options_of(options))
     labels = (np.arange(size) % 500).astype(np.int32)
     options = resolved(ClassifyOptions(**options), 500)
-    return ClassifierTrainer(rows, np.arange(size), labels, 500, options)
+    return ClassifierTrainer(rows_of(size), np.arange(size), labels, 500, options)
 
 
 def moved(run, into):
@@ -45,19 +50,25 @@ def moved(run, into):
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("given", [*WORDS, *CLASSES], ids=str)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "threads, given",
+    [
+        *((1, given) for given in [*WORDS, *CLASSES]),
+        *((3, given) for given in [*WORDS[::3], *CLASSES]),
+    ],
+    ids=str,
+)
 def test_a_run_that_is_stopped_and_restored_is_the_uninterrupted_one(monkeypatch, given, threads):
     """With several threads, whose rows differ each time: it loses nothing."""
     monkeypatch.setattr(engine, "POLL_SECONDS", 1e-4)
-    whole, run, *others = (made(given, threads) for _ in range(5))
+    whole, run, *others = (made(given, threads) for _ in range(7))
     for number in range(2):
         wanted, found = whole.epoch(number), run.epoch(number, lambda _: bool(others))
         while run.unfinished is not None:
             assert run.unfinished == number
             run = moved(run, others.pop())
             found = run.epoch(number, lambda _: bool(others))
-    assert len(others) < 3 and found.done == wanted.done
+    assert len(others) < 5 and found.done == wanted.done
     if threads == 1:
         assert found == wanted
         for name, table in whole.tables.items():

@@ -152,7 +152,7 @@ def test_word_order(objective, mode):
 )
 def test_blocks_share_samples(objective, options):
     given = {"window_mode": "fixed", "gradient": "exact", "epochs": 1}
-    compare(corpus(tokens=4000), given | objective | options)
+    compare(corpus(tokens=2500), given | objective | options)
 
 
 @pytest.mark.parametrize(
