@@ -43,7 +43,7 @@ define in_two # MARKS
 	wait $$second; status=$$?; cat build/tests-2.log; [ $$first = 0 ] && [ $$status = 0 ]
 endef
 
-test: $(VENV)/.test $(VENV)/.built ## run the fast tests of every room, in two to three minutes on two cores
+test: $(VENV)/.test $(VENV)/.built ## run the fast tests of every room, in about two minutes on two cores
 	$(call in_two,not slow and not long)
 
 test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's

@@ -128,7 +128,6 @@ TAKE_COUNTS = {  # and the least count of each
     "Vectors.load": (0, lambda f, n: dw.Vectors.load(f["path"], limit=n)),
     "predict_top": (0, lambda f, n: f["classifier"].predict_top(TEXTS[:1], n)),
     "explain": (1, lambda f, n: f["classifier"].explain(TEXTS[0], count=n)),
-    "explain label": (1, lambda f, n: f["classifier"].explain(label="a", count=n)),
     "search": (1, lambda f, n: f["search"].search(["tea"], n)),
     "classes": (1, lambda f, n: dw.classes(f["path"], n)),
     "compare topn": (1, lambda f, n: dw.compare([f["path"]], [f["path"]], topn=n)),
@@ -136,7 +135,6 @@ TAKE_COUNTS = {  # and the least count of each
     "predict_word": (1, lambda f, n: dw.predict_word(f["vectors"], "tea _", topn=n)),
     "explore limit": (3, lambda f, n: dw.explore(f["path"], limit=n)),
     "explore color": (1, lambda f, n: dw.explore(f["path"], color=n)),
-    "explore seed": (0, lambda f, n: dw.explore(f["path"], seed=n)),
     "plot limit": (3, lambda f, n: dw.plot(f["path"], limit=n)),
     "plot seed": (0, lambda f, n: dw.plot(f["path"], seed=n)),
     "save_sentence_model dim": (1, lambda f, n: dw.save_sentence_model(f["path"], "o", dim=n)),
@@ -150,14 +148,10 @@ TAKE_COUNTS = {  # and the least count of each
     "search beginning": (0, lambda f, n: f["search"].beginning(n)),
     "Table group": (0, lambda f, n: dw.Table("none", "text", group=n)),
     "train dim": (1, lambda f, n: dw.train(TEXTS, dim=n)),
-    "train max_vocab": (1, lambda f, n: dw.train(TEXTS, max_vocab=n)),
     "vocab": (1, lambda f, n: dw.vocab(TEXTS, min_count=n)),
-    "SCDV": (1, lambda f, n: dw.SCDV(f["vectors"], clusters=n).fit(TEXTS)),
     "TextClassifier": (1, lambda f, n: dw.TextClassifier(features=n).fit(TEXTS, LABELS)),
     "threads": (1, lambda f, n: f["classifier"].model_.predict_top(TEXTS, threads=n)),
-    "LatentClassModel": (2, lambda f, n: dw.LatentClassModel(latent=n).fit(ROWS, LABELS)),
     "MaxentClassifier": (1, lambda f, n: dw.MaxentClassifier(epochs=n).fit(ROWS, LABELS)),
-    "FusedFeatures": (1, lambda f, n: dw.FusedFeatures(rounds=n).fit(ROWS, LABELS)),
 }
 
 

@@ -46,11 +46,8 @@ def test_public_names_are_listed_and_found_once():
     [
         (dw, "load_model", "use dw.load(file)"),
         (dw, "most_similar", "use v.most_similar(word)"),
-        (dw, "supervised", "use dw.TextClassifier"),
-        (dw, "Doc2Vec", "use dw.SCDV"),
         (dw, "Vectorz", "did you mean Vectors?"),
         (dw.Vectors, "vocab", "use v.words"),
-        (dw.Vectors, "wv", "use v itself"),
         (dw.Vectors, "key_to_index", "use v.index(word)"),
     ],
 )
@@ -113,14 +110,9 @@ def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):
     [
         (dw.train, {"sg": 1}, "use model"),
         (dw.train, {"cbow_mean": 0}, "omit it: CBOW always takes the mean"),
-        (dw.train, {"size": 5}, "use dim"),
-        (dw.train, {"iter": 5}, "use epochs"),
         (dw.train, {"corpus_file": "c"}, "the first argument"),
-        (dw.train, {"dm": 1}, "SCDV"),
-        (dw.train, {"verbose": 2}, "use progress"),
         (dw.train, {"mincount": 2}, "did you mean min_count?"),
         (dw.LatentClassModel, {"n_components": 3}, "use latent"),
-        (dw.LatentClassModel, {"max_iter": 3}, "use epochs"),
         (dw.SCDV, {"n_components": 3}, "use clusters"),
         (dw.MaxentClassifier, {"C": 3}, "use l2"),
         (dw.FusedFeatures, {"max_iter": 3}, "use rounds"),
