@@ -55,6 +55,7 @@ def plain(cost):
 def test_cost_and_posterior_equal_a_plain_loop(classes):
     cost = made_cost(observations(classes=classes), smoothing=0.3 if classes else 0.0)
     value, xi = plain(cost)
+    assert np.exp(cost.log_alpha[:, :4]).sum(axis=0) == pytest.approx(np.ones(4))
     assert cost.fit_posterior() == pytest.approx(value, rel=1e-5)
     assert cost.posterior[:, :4] == pytest.approx(xi, abs=1e-5)
 
