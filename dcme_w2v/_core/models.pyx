@@ -173,14 +173,14 @@ cdef class Trainer(Run):
         """Return the number of clusters that the objective has."""
         return dcme_trainer_clusters(self.trainer)
 
-    def center(self, int64_t k, float[::1] alpha):
-        """Write the center of a cluster, a distribution over the words. Call between epochs."""
+    def center(self, int64_t k):
+        """Return the center of a cluster, a distribution over the words. Call between epochs."""
+        cdef float[::1] alpha = np.empty(self.kept[1].shape[0], np.float32)
         if not 0 <= k < self.clusters():
             raise IndexError(k)
-        if alpha.shape[0] != self.kept[1].shape[0]:
-            raise ValueError("a center has a number for each word")
         with self.lock:
             dcme_trainer_center(self.trainer, k, &alpha[0])
+        return np.asarray(alpha)
 
 
 # ---- classifiers ----

@@ -15,25 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcme_w2v._core import models as core
-from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
+from dcme_w2v.formats.artifact import Model
+from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
+from .metrics import Top, best_classes
 from .options import TREES, ClassifyOptions, resolved
-from .trainer import ClassifierTrainer
+from .trainer import ClassifierTrainer, Scorer, documents_at_once
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     _Rows = tuple[I32, csr_matrix]  # a node's features, and their weights for each child
 
-
-from typing import TYPE_CHECKING
-
-from dcme_w2v.formats.artifact import Model
-from dcme_w2v.numeric.arrays import ChunkedArray
-
-from .metrics import Top, best_classes
-from .trainer import Scorer, documents_at_once
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

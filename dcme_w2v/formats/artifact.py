@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import json
 import math
 import os
@@ -24,13 +25,14 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.lib import format as numpy_format
 
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError, without_secrets
 from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
 from dcme_w2v.files.opening import open_regular, parsed_json
-from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite, sealed
+from dcme_w2v.numeric.arrays import U8, Array, ChunkedArray, all_finite, sealed, without_warnings
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike, path_name
 
@@ -40,12 +42,6 @@ from .vocabulary import Words
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-
-import io
-
-from numpy.lib import format as numpy_format
-
-from dcme_w2v.numeric.arrays import U8, without_warnings
 
 _KINDS = {float: "a finite number", int: "an integer", bool: "true or false", str: "a string",
           list: "a list", dict: "an object"}  # fmt: skip

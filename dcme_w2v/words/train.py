@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import numbers
+import os
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,13 +20,15 @@ import numpy as np
 from dcme_w2v._core.models import row_stride
 from dcme_w2v.declarations import (
     check_conflicts,
+    check_names,
+    described,
     filled,
     options_in,
     paths_in,
     values_of,
     with_preset,
 )
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UnknownOptionError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
 from dcme_w2v.files.space import (
@@ -33,7 +39,7 @@ from dcme_w2v.files.space import (
 )
 from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.columns import Source
-from dcme_w2v.formats.corpus import Sentences, check_file
+from dcme_w2v.formats.corpus import CorpusLike, Sentences, check_file, paths_or_sentences
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import (
     audit_line,
@@ -58,7 +64,7 @@ from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.executor import on_cluster
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
@@ -79,16 +85,6 @@ from .vectors import Vectors
 if TYPE_CHECKING:
     from .heldout import HeldOut
 
-
-import inspect
-import numbers
-import os
-import textwrap
-
-from dcme_w2v.declarations import check_names, described
-from dcme_w2v.errors import UnknownOptionError
-from dcme_w2v.formats.corpus import CorpusLike, paths_or_sentences
-from dcme_w2v.training.progress import ProgressLike, reporting_to
 
 # Options that are recorded in checkpoints and manifests, and that a resumed run may not change.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)

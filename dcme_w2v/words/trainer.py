@@ -109,9 +109,7 @@ class Trainer(engine.Trainer):
 
     def center(self, k: int) -> F32:
         """Copy a dual cluster's center, a distribution over words, but not during an epoch."""
-        alpha = np.empty(len(self.input), dtype=np.float32)
-        self._core.center(k, alpha)
-        return alpha
+        return self._core.center(k)
 
     def _polled(self, number: int) -> None:
         super()._polled(number)

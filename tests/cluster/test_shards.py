@@ -131,7 +131,7 @@ def test_the_error_of_a_row_group_names_the_row_of_the_file():
 def test_files_missing_on_a_worker_are_named(files):
     parts = cut(files, 3, ALL)
     Path(files[-1]).write_bytes(b"shorter\n")
-    with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes on this worker, but \d+ where"):
+    with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes on this worker, but \d+ bytes"):
         parts[-1].corpus()
     Path(files[-1]).unlink()
     with pytest.raises(
