@@ -94,8 +94,7 @@ PROCESS_BYTES = 24 << 20  # bytes of memory that Python, NumPy and this package 
 WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise
 SAVED_BYTES = 22  # maximum number of bytes of a word's count in a text file
 TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a tree path of about 20 steps
-# With fewer tokens than this, correlations with WordSim-353 are below .4
-# (docs/decisions/word-defaults.md).
+# With fewer tokens than this, correlations with WordSim-353 are below .4 (suite `few_tokens`).
 FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 

@@ -57,21 +57,21 @@ def machine() -> str:
 
 def measured(name: str, setup: suites.Setup) -> list[list[str]]:
     """Run a suite; return its lines for results.csv, which are means over seeds."""
-    found: dict[tuple[str, str, str], list[float]] = {}
+    found: dict[tuple[str, str, str], dict[int, float]] = {}
     try:
         for setting, seed, metric, number, unit in suites.ALL[name](setup):
             print(f"{name}\t{setting}\t{seed}\t{metric}\t{number:g} {unit}", flush=True)
-            found.setdefault((setting, metric, unit), []).append(number)
+            found.setdefault((setting, metric, unit), {})[seed] = number
     except FileNotFoundError as error:
         print(f"{name}: skipped: {error}", file=sys.stderr)
     except Exception:
         traceback.print_exc()  # continue with the other suites
-    seeds = ", ".join(map(str, setup.seeds))
-    rest = [seeds, commit(), machine()]
+    rest = [commit(), machine()]
     return [
-        [name, setting, metric, f"{fmean(n):.4g}", _spread(n), unit, *rest]
+        [name, setting, metric, f"{fmean(n.values()):.4g}", _spread([*n.values()]), unit,
+         ", ".join(map(str, n)), *rest]
         for (setting, metric, unit), n in found.items()
-    ]
+    ]  # fmt: skip
 
 
 def _spread(numbers: list[float]) -> str:
