@@ -1326,7 +1326,7 @@ def search_choice(s: Setup) -> Iterator[Line]:
                 queries, texts = _made_queries(kind, passages, made, chance)
                 wanted = made
             fitted = dw.Search().fit(texts)
-            index, tokens = fitted._index, [fitted._tokens(one.encode()) for one in queries]
+            index, tokens = fitted._fitted(), [fitted._tokens(one.encode()) for one in queries]
             found = zip(*(_scored(index, one, grid) for one in tokens), strict=True)
             ranks[kind] = np.array([_reciprocal_ranks(one, wanted) for one in found])
         for kind, each in ranks.items():
@@ -1340,8 +1340,8 @@ def search_choice(s: Setup) -> Iterator[Line]:
                 mean = ranks["titles"][place].mean()
                 means.setdefault((name, seed), []).append(mean)
                 yield name, seed, f"MRR@10, {file.stem}", mean, ""
-    for (name, seed), each in means.items():
-        yield name, seed, "MRR@10, mean", fmean(each), ""
+    for (name, seed), values in means.items():
+        yield name, seed, "MRR@10, mean", fmean(values), ""
 
 
 def _by_search(texts: list[str], asked: list[str]) -> Iterator[Any]:
