@@ -120,7 +120,8 @@ class Index:
         words, counts = np.unique(known, return_counts=True)
         weights = counts * self.idf[words]
         most = float(weights.sum()) + len(unknown) * self._unknown_idf
-        new = gram_rows(list(dict.fromkeys(unknown)))
+        # Without unknown words, there is no need for the table that counts their n-grams.
+        new = gram_rows(list(dict.fromkeys(unknown))) if unknown else self.grams[:0]
         grams = np.unique(np.append(self.grams[words].indices, new.indices)).astype(np.int64)
         by_gram = self.gram_idf[grams]
         has = self._words_of.indptr[grams + 1] > self._words_of.indptr[grams]
