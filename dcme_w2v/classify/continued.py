@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import flag_of
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
@@ -28,6 +28,7 @@ from dcme_w2v.training.progress import Reporter
 from .choose import OutOfFold, accuracy
 from .constants import CERTAIN, LONG
 from .dataset import Dataset
+from .doubts import MIN_DOUBTED
 from .features import TextFeatures, documents_with
 from .fit import Fitted, scores_of, set_probabilities
 from .labeled import label_of_name
@@ -230,7 +231,13 @@ class Continued:
         weights.set(table)
         # A feature that occurs in no new document keeps its weight.
         scale = np.where(share > 0, share, 1)
-        return Start(weights, scale.astype(np.float32), new)
+        has_one_label = len(corpus.counts) == 1 and len(corpus.labels) >= MIN_DOUBTED
+        if has_one_label:
+            warn(
+                f"{self.name}: all new documents have the label {next(iter(corpus.counts))!r}, so "
+                "that other labels become less probable; add documents of other labels"
+            )
+        return Start(weights, scale.astype(np.float32), new, has_one_label)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
         """Add the model's classes and columns to the new documents."""

@@ -408,7 +408,7 @@ class Task:
                 start.rows(data.matrix),
                 *data.instances(),
                 classes,
-                _second_half(options, start.share),
+                _second_half(options, start),
             )
             self.holdout = holdout and replace(holdout, matrix=start.rows(holdout.matrix))
         self.sample_weight = data.instance_weights()
@@ -527,11 +527,15 @@ class Task:
         return self.job.partial(self.fitted())
 
 
-def _second_half(options: ClassifyOptions, share: float) -> ClassifyOptions:
-    """Return options for the second half of a training schedule, without an L2 penalty."""
-    lr, epochs = options.lr or 0.0, options.epochs or 1
-    bias = float(share * (options.bias or 0))
-    return replace(options, lr=lr / 2, epochs=-(-epochs // 2), l2=0.0, bias=bias)
+def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
+    """Return options for the second half of a training schedule, without an L2 penalty.
+
+    If all documents have the same label, they are visited once, because none of them supports
+    another label.
+    """
+    lr, epochs = options.lr or 0.0, 1 if start.has_one_label else -(-(options.epochs or 1) // 2)
+    bias = float(start.share * (options.bias or 0))
+    return replace(options, lr=lr / 2, epochs=epochs, l2=0.0, bias=bias)
 
 
 class SgdRun(TrainingRun):

@@ -264,10 +264,15 @@ class Start:
         Positive factors of the columns; learning rates are multiplied by their squares.
     share : float
         The factor of the bias feature.
+    has_one_label : bool
+        Whether all new documents have the same label.
     """
 
-    def __init__(self, weights: Weights, scale: F32, share: float) -> None:
+    def __init__(
+        self, weights: Weights, scale: F32, share: float, has_one_label: bool = False
+    ) -> None:
         self.weights, self._scale, self.share = weights, scale, np.float32(share)
+        self.has_one_label = has_one_label
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
         """Scale the columns of documents."""

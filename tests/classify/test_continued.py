@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dcme_w2v as dw
+from dcme_w2v.classify import continued
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import load_classifier
 
@@ -82,6 +83,20 @@ def test_the_same_documents_again_change_little(cli, days):
     cli("classify train 1.tsv --init first -o again --quiet")
     before, after = (dw.load(one).predict_proba(OLD[1]) for one in ("first", "again"))
     assert np.abs(before - after).max() < 0.25
+
+
+def test_documents_of_one_label_are_visited_once_with_a_warning(cli, days, monkeypatch):
+    written("1.tsv", [part[:40] for part in FIRST])
+    written("one.tsv", documents(["tea"], 100, slice(3, 12)))
+    written("test.tsv", documents(["tea", "road"], 400, slice(12)))
+    cli("classify train 1.tsv -o first --quiet")
+    cli("classify train one.tsv --init first -o second")
+    assert "all new documents have the label 'tea', so that other labels become less" in cli.err
+    monkeypatch.setattr(continued, "MIN_DOUBTED", 1000)
+    cli("classify train one.tsv --init first -o often")
+    assert "all new documents" not in cli.err
+    first, once, often = (accuracy(cli, m, "test.tsv") for m in ("first", "second", "often"))
+    assert first > once > often + 0.02
 
 
 def test_fading_halves_the_weights_and_the_counts(cli, days):
