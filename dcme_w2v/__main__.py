@@ -2,8 +2,8 @@
 
 import _signal  # type: ignore[import-not-found]  # built into Python, so nothing has to be loaded
 
-# Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt,
-# which an imported module could swallow, or which would print a traceback.
+# Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt.
+# An imported module could swallow this exception, or it would print a traceback.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 

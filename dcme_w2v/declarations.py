@@ -328,7 +328,7 @@ def _conflicts(
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",
-            f"is not supported with {others}; give {meant}",
+            f"is not supported with {others}; use {meant}",
         )
         return
     if item.needs and not any(_is_given(name, items, values) for name in item.needs):

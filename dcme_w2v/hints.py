@@ -10,8 +10,8 @@ from collections.abc import Iterable
 MIN_SIMILARITY = 0.66  # minimum similarity in spelling (0 to 1) of suggested names
 MAX_COMPARED = 64  # maximum number of characters of a name that are compared
 
-# Options of other programs, and this program's replacements; the first replacement that a command
-# has is suggested.
+# Options of other programs, and this program's replacements.
+# The first replacement that a command has is suggested.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds

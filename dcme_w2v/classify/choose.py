@@ -60,8 +60,8 @@ MOST_SQUARED = 4.0  # if rows have larger squared norms, the dual solver takes t
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Minimum number of documents for choosing settings, by default and with --tune.
 MIN_COMPARED, MIN_TUNED = 50, 10
-# A setting that resists wrong labels may score this much lower, because held-out documents with
-# wrong labels hide its benefit.
+# A setting that resists wrong labels may score this much lower on held-out documents.
+# Wrong labels of held-out documents hide its benefit.
 REGULARIZED = -CLEARLY / 2
 KEPT = 3  # after each stage, 1/KEPT of the candidates continue with KEPT times as many documents
 # Maximum number of weights in concurrent trials, and maximum number of stored scores.

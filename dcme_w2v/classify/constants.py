@@ -22,8 +22,8 @@ FEW = 1000  # with fewer documents than this, C = C_OF_FEW gives better results 
 C_OF_FEW = 10
 LOWER = 0.25  # factor that lowers the learning rate to resist wrong labels
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-# Models with more weights than the first number are compressed. If an iteration takes more
-# multiplications than the second number, L-BFGS is not the default.
+# Models with more weights than the first number are compressed.
+# L-BFGS is not the default if an iteration takes more multiplications than the second number.
 SMALL = (1 << 16, 1 << 22)
 # Rare classes with high weights need a low C. These candidates for C are added if the weights of
 # documents differ by more than a factor of UNEQUAL.

@@ -185,7 +185,7 @@ class Continued:
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
             raise UsageError(
-                f"{self.name}: this model classifies {takes}; give documents as {takes}"
+                f"{self.name}: this model classifies {takes}; use documents as {takes}"
             )
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 

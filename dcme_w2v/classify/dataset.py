@@ -72,7 +72,7 @@ class DocumentsJob:
             raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:
             raise CorpusError(
-                f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
+                f"{self.docs[0]}: all documents have the label {classes[0]!r}; use documents of "
                 f"two classes or more{hint}"
             )
         broken = [name for name in classes if not INTEGER.fullmatch(name)]
@@ -253,7 +253,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
     """Return whether the input consists of vectors rather than text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
-        raise UsageError("the input mixes text and vectors; give files of one kind")
+        raise UsageError("the input mixes text and vectors; use files of one kind")
     return kinds == {True}
 
 
@@ -281,7 +281,7 @@ def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str =
     elif suffix in (".csv", ".json", ".jsonl"):
         advice = "name the columns with --text-column and --label-column"
     elif suffix == ".npz":
-        advice = "give --labels FILE"
+        advice = "use --labels FILE"
     elif is_vectors(path):
         advice = "write each line as LABEL INDEX:VALUE ..."
     return f"{path}: no document has a label; {advice}{hint}"
@@ -476,11 +476,11 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     if options.fraction and len(labels) > 1 and (len(classes) == 1 or not read.labels):
         raise _too_few(options, len(read.labels), len(read.held_labels))
     if options.holdout is not None and read.labels and not read.held_labels:
-        raise UsageError(f"{given}: contains no document with a label; give labeled documents")
+        raise UsageError(f"{given}: contains no document with a label; use labeled documents")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
             f"{given}: none of the labels occurs in the training documents, whose labels "
-            f"include {classes[0]!r}; give documents with the same labels"
+            f"include {classes[0]!r}; use documents with the same labels"
         )
 
 

@@ -315,12 +315,12 @@ class MaxentClassifier(LinearMixin, Estimator):
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
             raise UsageError(
-                "partial_fit: y has a different form than in the first call; give an indicator "
+                "partial_fit: y has a different form than in the first call; use an indicator "
                 "matrix in all calls or in none"
             )
         if self.class_weight == "balanced":
             raise UsageError(
-                'class_weight="balanced": is supported only by fit; for partial_fit, give a dict'
+                'class_weight="balanced": is supported only by fit; for partial_fit, use a dict'
             )
         options = replace(options_of(self), epochs=1, solver="sgd")
         if options.loss is None and not first and is_hinge_possible(options):

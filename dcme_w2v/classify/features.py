@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
-# With more hash values than this, only those that occur get a column, because 2^30 floats take 4
-# GB.
+# With more hash values than this, only those that occur get a column (2^30 floats take 4 GB).
 DENSE_HASHING = 1 << 24
 REPEATED = 2  # minimum number of documents in which a character n-gram must occur
 DECIMALS = 6  # sums of weights are rounded, so that equal sums compare as equal
@@ -245,7 +244,7 @@ class TextFeatures:
         """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
-            raise CorpusError("the documents contain no words; give documents with text")
+            raise CorpusError("the documents contain no words; use documents with text")
         self._set_buckets(found.astype(np.int64))
         shape = (counts.shape[0], len(found))
         return CompressedRows((counts.data, indices.astype(np.int32), counts.indptr), shape)
@@ -402,7 +401,7 @@ class TextFeatures:
                 batch = Batch(starts, batch.ids[is_lead])
             texts.append(batch if self._lengths else NO_TEXTS)
         if not numbering.known:
-            raise CorpusError("the documents contain no words; give documents with text")
+            raise CorpusError("the documents contain no words; use documents with text")
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)

@@ -58,8 +58,7 @@ from .trainer import (
 EndIteration = Callable[[int, float], bool]
 # Maximum numbers of documents and of scores for calibration.
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-# Number of calibration documents if documents have several labels; it is high because most labels
-# are rare.
+# Number of calibration documents if documents have several labels, most of which are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
 # The limit for objectives that draw samples: at default learning rates, five documents reach 14
@@ -695,7 +694,7 @@ def resource_estimate(
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"
-    remedy = "lower --features or --hashing, or give --objective tree for many classes"
+    remedy = "lower --features or --hashing, or use --objective tree for many classes"
     return {
         "documents": matrix.shape[0],
         "classes": classes,

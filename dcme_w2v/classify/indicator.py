@@ -29,7 +29,7 @@ def is_indicator(y: Any) -> bool:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # y is a list whose rows have different lengths
         raise UsageError(
-            "y contains lists of labels; give MultiLabelBinarizer().fit_transform(y)"
+            "y contains lists of labels; use MultiLabelBinarizer().fit_transform(y)"
         ) from None
 
 
@@ -48,7 +48,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
         found = csr_matrix(y)
     except (TypeError, ValueError):
         raise UsageError(
-            "y has several columns that are not numeric; give an indicator matrix of 0 and 1"
+            "y has several columns that are not numeric; use an indicator matrix of 0 and 1"
         ) from None
     if found.shape[0] != rows:
         raise UsageError(

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LEAF = 64  # maximum number of labels in a leaf
 ROOT, BRANCH = 1024, 64  # maximum number of children of the root and of inner nodes
 BEAM = 10  # number of nodes to search per level
-# Weights below this are dropped. On EURLEX57K, a limit of 0.4 keeps twice as many weights,
-# and P@5 is only 0.4 points higher.
+# Weights below this are dropped.
+# On EURLEX57K, a limit of 0.4 keeps twice as many weights, and P@5 is only 0.4 points higher.
 SMALLEST = 0.6
 # Dimensions of label centroids, and maximum number of documents per centroid.
 DIMENSIONS, OF_A_LABEL = 256, 32

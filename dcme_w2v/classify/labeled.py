@@ -150,7 +150,7 @@ def class_weights(
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
             if not isinstance(weight, Real) or weight < 0 or not weight <= MOST_WEIGHT:
                 raise UsageError(
-                    f"--class-weight: {name!r} has the weight {weight!r}; give a number above 0 "
+                    f"--class-weight: {name!r} has the weight {weight!r}; use a number above 0 "
                     f"and at most {MOST_WEIGHT:,}"
                 )
             found[place[name]] = weight
@@ -197,7 +197,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
     if len(kinds) > 1:
         one, other, *_ = (reprlib.repr(label) for label in kinds.values())
         raise UsageError(
-            f"the labels {one} and {other} have different types; give labels of one type"
+            f"the labels {one} and {other} have different types; use labels of one type"
         )
     return next(iter(kinds), "text")
 
@@ -207,7 +207,7 @@ def name_of_label(label: Any, kind: str) -> str:
     given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
     name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
-        raise UsageError(f"the label {label!r} is empty; give a nonempty label")
+        raise UsageError(f"the label {label!r} is empty; use a nonempty label")
     return name
 
 

@@ -78,4 +78,4 @@ def check_classes(classes: Array, hint: str = "") -> None:
     """Raise `UsageError` for fewer than two classes."""
     if len(classes) < 2:
         shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
-        raise UsageError(f"the labels contain {shown}; give two classes or more{hint}")
+        raise UsageError(f"the labels contain {shown}; use at least two classes{hint}")

@@ -154,9 +154,7 @@ class Predictor(Sealed, Shown, ABC):
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
         """Convert documents to vectors; raise an error if the model does not take text."""
         if self.text is None:
-            raise UsageError(
-                "the model classifies vectors, not text; give an svmlight or .npz file"
-            )
+            raise UsageError("the model classifies vectors, not text; use an svmlight or .npz file")
         return self.text.rows(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -330,7 +328,7 @@ class Predictor(Sealed, Shown, ABC):
             found.label, found.against = known[found.label], known[found.against]
             return found
         if label is None:
-            raise UsageError("there is nothing to explain; give a label, a text, or both")
+            raise UsageError("there is nothing to explain; name a label, a text, or both")
         weights = self.weights_of_class(self.classes.index(label))
         return Explanation(self.highest_weighted(weights, count), known[label])
 

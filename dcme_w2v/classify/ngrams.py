@@ -113,7 +113,7 @@ class Subwords:
         self._texts.append(self._numbering.batch([*texts]))
 
     def distinct(self) -> tuple[Words, csr_matrix]:
-        """Return the distinct n-grams by first appearance, and their counts (texts, n-grams).
+        """Return the distinct n-grams in order of appearance, and their counts (texts, n-grams).
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """

@@ -385,7 +385,7 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
             label = ""
         if not label:
             raise UsageError(
-                f"--class-weight={one}: does not name a label and its weight; give LABEL=WEIGHT, "
+                f"--class-weight={one}: does not name a label and its weight; use LABEL=WEIGHT, "
                 "or balanced"
             )
     return found
@@ -396,8 +396,7 @@ PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default for L-BFGS, and for hinge with several labels
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# In large batches, all documents would correct the same error
-# (docs/decisions/classifier-defaults.md).
+# In large batches, all documents would correct the same error.
 BATCH_OF_HINGE = 16
 BATCH_OF_DUAL = 64  # for each strip of classes, training visits the documents of a batch in turn
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
@@ -425,7 +424,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
         if options.loss != "hinge" or options.l2 == 0:
             raise UsageError(
-                "--solver=dual: requires --loss=hinge and an --l2 above 0; give both, or omit "
+                "--solver=dual: requires --loss=hinge and an --l2 above 0; use both, or omit "
                 "--solver"
             )
     if options.loss == "hinge":
@@ -441,8 +440,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # All gradients in a batch use the same weights, so batches must be small if there are few
-        # classes.
+        # All gradients in a batch use the same weights, so few classes require small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),
@@ -553,7 +551,7 @@ def kept_weights(keep: str | None, total: int) -> int:
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is not a number or fraction of weights; give 5000, 0.1 or 1/20, "
+            f"--keep={keep}: is not a number or fraction of weights; use 5000, 0.1 or 1/20, "
             "for example"
         )
     return max(1, int(share * total))

@@ -98,7 +98,7 @@ def test(
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
             f"{docs[0]}: none of the labels is a class of the model, whose classes include "
-            f"{model.classes[0]!r}; give documents with these labels"
+            f"{model.classes[0]!r}; use documents with these labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:

@@ -63,10 +63,10 @@ def shrink_file(
     check_model_target(output, KIND)
     model = load_classifier(path)
     if not isinstance(model, Classifier):
-        raise UsageError(f"{path}: this model has no feature weights; give a linear classifier")
+        raise UsageError(f"{path}: this model has no feature weights; use a linear classifier")
     if STANDARD in map(str, holdout):
         raise UsageError(
-            "--holdout=-: is not supported, because the documents are read twice; give a file"
+            "--holdout=-: is not supported, because the documents are read twice; use a file"
         )
 
     def accuracy(one: Classifier) -> float:

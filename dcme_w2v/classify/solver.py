@@ -15,8 +15,8 @@ from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
 DENSE = 0.25  # rows with a larger fraction of nonzero entries count as dense
-# Curvature of a class's loss at a probability of 0.95 or 0.05. With 0.25, its maximum, the solver
-# takes more iterations.
+# Curvature of a class's loss at a probability of 0.95 or 0.05.
+# With 0.25, the maximum of the curvature, the solver takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss, which is computed from scores in single precision

@@ -156,7 +156,7 @@ class TextClassifier(ProtocolEstimator):
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
             raise UsageError(
-                "y has a different form than in the first call; give labels in the same form"
+                "y has a different form than in the first call; use labels in the same form"
             )
         self._several, self._indicator = several, indicator
         if len(texts) != len(given):
@@ -164,7 +164,7 @@ class TextClassifier(ProtocolEstimator):
                 f"there are {len(texts)} texts, but {len(given)} labels; give one per text"
             )
         if not any(given):
-            raise UsageError("no text has a label; give texts with at least two different labels")
+            raise UsageError("no text has a label; use texts with at least two different labels")
         weights = check_weights(sample_weight, len(texts))
         rows = [
             {"text": _cell(text), "label": own, "weight": weight}
@@ -393,8 +393,7 @@ def _cell(text: Any) -> Any:
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 LISTS = "label_lists"  # record entry: y contained lists of labels, so predictions are lists
-# Record entry for an indicator matrix y: whether it was sparse, its dtype, and its columns without
-# ones.
+# Record entry for an indicator matrix y: its sparsity, its dtype, and its empty columns.
 INDICATOR = "label_indicator"
 
 
@@ -411,7 +410,7 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         return [[str(one) for one in own] for own in sets], "integer", True, form
     y = np.asarray(y)[:, 0] if len(shape) == 2 else y
     if len(shape) > 2:
-        raise UsageError("y has several columns; give a list of labels for each text")
+        raise UsageError("y has several columns; use a list of labels for each text")
     if (
         isinstance(y, str | bytes | Mapping)
         or not isinstance(y, Iterable)
@@ -443,6 +442,6 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
                 f"the label {label!r:.80} is written as {name!r:.80} in files; rename it"
             )
     if not several and (joined := [name for name in known if "|" in name]):
-        warn(f"{joined[0]!r} counts as one label; give a list of labels if a text has several")
+        warn(f"{joined[0]!r} counts as one label; use a list of labels if a text has several")
     given = [None if own is None else [name_of_label(one, kind) for one in own] for own in lists]
     return given, kind, several, None

@@ -183,7 +183,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
     if job.holdout.file is not None:
         check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
-        raise UsageError("--patience: requires held-out documents; give --holdout")
+        raise UsageError("--patience: requires held-out documents; use --holdout")
     _check_learner(job, options, remote)
 
 
@@ -276,7 +276,7 @@ class _Models:
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
                 f"{self.corpus.none:,} documents with none of the labels are ignored, because "
-                "only the hinge loss can use them; give --loss hinge"
+                "only the hinge loss can use them; use --loss hinge"
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
@@ -297,7 +297,7 @@ class _Models:
         return fitted
 
     def model(self, fitted: Fitted) -> Classifier:
-        """Make a model from a fit."""
+        """Make a model from fitted weights."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
@@ -421,8 +421,8 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     searched = (*resumed, "--cluster", "--tune")
     for what, applies, excluded, remedy in (
         ("label trees (--objective tree)", options.objective == "tree", given,
-         "omit it, or give --loss hinge"),
-        ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or give --solver sgd"),
+         "omit it, or use --loss hinge"),
+        ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or use --solver sgd"),
         ("--init, which takes the settings of its "
             "model", job.init is not None, searched, "omit it"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),

@@ -96,7 +96,7 @@ def paragraphs_with_labels() -> dict[str, str]:
                 labels.setdefault(line, label)
     if not labels:
         raise CorpusError(
-            f"{folders()[0]}: contains no documentation to train on; give a text file as CORPUS"
+            f"{folders()[0]}: contains no documentation to train on; use a text file as CORPUS"
         )
     return labels
 

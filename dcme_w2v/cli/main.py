@@ -177,7 +177,7 @@ def _of_system(error: OSError) -> str:
     """Describe an OSError that concerns a file, and say what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
-        return f"{text}is a folder; give a file"
+        return f"{text}is a folder; use a file"
     if not isinstance(error, FileNotFoundError):
         return f"{text}{error.strerror or error}"
     if is_address(text.replace("\\", "/").replace(":/", "://", 1)):

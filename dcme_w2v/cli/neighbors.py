@@ -47,7 +47,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
         questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # an empty shell variable gives an empty word, for example
             raise UsageError(
-                "all words are empty; give a word, or omit the argument to read standard input"
+                "all words are empty; use a word, or omit the argument to read standard input"
             )
         out, err = [], []
         for found in solve(questions):
@@ -136,7 +136,7 @@ def neighbors(
 
     if not words and vectors == STANDARD:
         raise UsageError(
-            "standard input cannot supply both VECTORS and words; give words as arguments"
+            "standard input cannot supply both VECTORS and words; pass words as arguments"
         )
     v = dw.Vectors.load(vectors)
     chosen = None

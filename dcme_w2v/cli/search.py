@@ -85,17 +85,17 @@ def search(
     --query, queries are read from standard input, one per line, and answered as they arrive.
     """
     if threshold is not None and not duplicates:
-        raise UsageError("--threshold: has no effect without --duplicates; give both, or neither")
+        raise UsageError("--threshold: has no effect without --duplicates; use both, or neither")
     if duplicates and queries:
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if not is_asked and "k" in given_options():
-        raise UsageError("-k: has no effect without queries; omit it, or give --query")
+        raise UsageError("-k: has no effect without queries; omit it, or use --query")
     if as_json and not (is_asked or duplicates):
-        raise UsageError("--json: nothing is printed without queries; omit it, or give --query")
+        raise UsageError("--json: nothing is printed without queries; omit it, or use --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
-            "standard input cannot supply both DOCS and queries; give queries with --query"
+            "standard input cannot supply both DOCS and queries; pass queries with --query"
         )
     options = collect(SearchOptions, values)
     found = _loaded(docs, options, vectors, output, encoding_errors, quiet)
@@ -151,7 +151,7 @@ def _loaded(
     found = Search.of(options, vectors).fit(texts(), names)
     if not len(found):
         raise UsageError(
-            f"{', '.join(map(str, docs[:3]))}: no documents were found; give files with text"
+            f"{', '.join(map(str, docs[:3]))}: no documents were found; use files with text"
         )
     if not quiet:
         click.echo(f"{len(found):,} documents", err=True)

@@ -94,7 +94,7 @@ def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str
             continue
         if path == STANDARD or (isinstance(path, tuple) and STANDARD in path):
             raise UsageError(
-                "--seeds: several runs cannot share standard input or output; give files"
+                "--seeds: several runs cannot share standard input or output; use files"
             )
         if role != READS or param in arguments[:1]:
             found[str(param.name)] = numbered(path, seed)

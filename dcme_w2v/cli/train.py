@@ -90,7 +90,7 @@ def train(
     if not corpus:
         raise UsageError("no corpus was given; name files or folders, or use - for standard input")
     if "output" not in given and not dry_run:
-        raise UsageError("no --output is given; give a file for the vectors, or --dry-run")
+        raise UsageError("no --output is given; name a file for the vectors, or use --dry-run")
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",

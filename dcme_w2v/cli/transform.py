@@ -65,7 +65,7 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
     if not hasattr(loaded, "transform"):
         kind = kind_of_artifact(model)
         raise UsageError(
-            f"{model}: is a file of kind {kind!r}; give a model from scdv fit, latent fit "
+            f"{model}: is a file of kind {kind!r}; use a model from scdv fit, latent fit "
             "or fuse fit"
         )
     found: Iterator[Any] = pieces(loaded, docs, None)

@@ -51,8 +51,8 @@ CONFIG = {
     "distributed.worker.profile.enabled": False,
 }
 
-# Makes glibc keep freed memory in local workers for the tables of the next round,
-# because the kernel clears new pages slowly. Dask's defaults would release the memory.
+# Makes glibc keep freed memory in local workers, because the kernel clears new pages slowly.
+# With Dask's defaults, glibc would release the memory, which the next round needs again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
 
 

@@ -166,8 +166,7 @@ class Distributed:
         """Scale averaged weights to fit held-out documents; return the training record."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            # Averaged weights are too small, because weights on which shards disagree cancel each
-            # other out.
+            # Averaged weights are too small, because those on which shards disagree cancel out.
             held = scores_of(weights, holdout, 1)
             (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)

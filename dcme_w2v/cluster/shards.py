@@ -78,7 +78,7 @@ class Shard:
         CorpusError
             A file is missing, or its size differs from that on the machine that runs the program.
         """
-        remedy = "give a path that all workers have"
+        remedy = "use a path that all workers have"
         for span, size in zip(self.spans, self.sizes, strict=True):
             if is_address(str(span.path)):
                 continue
@@ -98,7 +98,7 @@ def check_files(address: str, corpus: Sequence[Source]) -> None:
     """Raise UsageError if the address is invalid or the corpus includes standard input."""
     parsed(address)
     if STDIN in map(str, corpus):
-        raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
+        raise UsageError(f"--cluster={address}: workers cannot read standard input; use files")
 
 
 def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:

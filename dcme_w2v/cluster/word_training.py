@@ -207,8 +207,8 @@ class ClusterTrainer(engine.Trainer):
             for k, one in enumerate(self._data)
         ]  # fmt: skip
         executor.wait(learned)  # a failed task raises its error before any tables are combined
-        # These short tasks come first, so that Dask measures them: it moves tasks of unknown
-        # duration to idle workers, together with their data.
+        # Submit these short tasks first, so that Dask measures their duration.
+        # Dask moves tasks of unknown duration to idle workers, together with their data.
         notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
@@ -405,7 +405,7 @@ def _checked(job: TrainJob) -> TrainJob:
     check_mixed(job)
     if job.text is not None:
         raise UsageError(
-            f"--cluster={job.cluster}: sentences in memory are not supported; give files"
+            f"--cluster={job.cluster}: sentences in memory are not supported; use files"
         )
     if job.init_vocab != "new":
         raise UsageError(f"--init-vocab={job.init_vocab}: is not supported with --cluster; omit it")

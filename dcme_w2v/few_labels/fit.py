@@ -210,7 +210,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
         )
     if not len(data.unlabeled):
         raise CorpusError(
-            "there are no unlabeled documents; give --unlabeled, or use classify train"
+            "there are no unlabeled documents; use --unlabeled, or use classify train"
         )
     columns = data.labeled.matrix.shape[1]
     there = np.bincount(data.labeled.matrix.indices, minlength=columns) > 0

@@ -109,7 +109,7 @@ def resolved(options: FusedOptions) -> FusedOptions:
     if choose is None and free:
         choose = True
     if options.is_paper and options.final != "levels":
-        raise UsageError("--impact=paper: requires --final=levels; give both, or --preset=paper")
+        raise UsageError("--impact=paper: requires --final=levels; use both, or --preset=paper")
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError(

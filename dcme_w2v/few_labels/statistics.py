@@ -116,8 +116,7 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         value, place = matrix.data[wrong[0]], f"row {row}, column {matrix.indices[wrong[0]]}"
         raise UsageError(
-            f"{what} {place}: is {value:g}; ".lstrip()
-            + f"give feature values from 0 to {LARGEST:g}"
+            f"{what} {place}: is {value:g}; ".lstrip() + f"use feature values from 0 to {LARGEST:g}"
         )
 
 

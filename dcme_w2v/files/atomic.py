@@ -279,7 +279,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         elif error.errno == errno.EFBIG:
             advice = LIMITED
         elif error.errno == errno.EBADF:  # standard output is closed
-            advice = "redirect it, or give a file"
+            advice = "redirect it, or use a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
         ) from error
@@ -339,7 +339,7 @@ def check_writable(path: PathLike) -> None:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         if target.is_dir():
-            raise UsageError(f"{os.fspath(path)}: is a folder; give a file")
+            raise UsageError(f"{os.fspath(path)}: is a folder; use a file")
         check_parent(os.fspath(path), target)
         with tempfile.TemporaryFile(dir=target.parent):
             pass
@@ -348,7 +348,7 @@ def check_writable(path: PathLike) -> None:
 def check_standard_output() -> None:
     """Raise an error before work starts if standard output cannot be written to."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
-        raise UsageError("standard output: is closed; redirect it, or give a file")
+        raise UsageError("standard output: is closed; redirect it, or use a file")
 
 
 def standard_input() -> BinaryIO:
@@ -360,7 +360,7 @@ def standard_input() -> BinaryIO:
         It is closed.
     """
     if not _is_open_for(sys.stdin, os.O_RDONLY):
-        raise UsageError("standard input: is closed; redirect it, or give a file")
+        raise UsageError("standard input: is closed; redirect it, or use a file")
     return sys.stdin.buffer
 
 

@@ -29,8 +29,8 @@ PIECE_BYTES = 1 << 20  # maximum number of bytes that a call decompresses
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Limits against decompression bombs: data of more than ALWAYS_DECODED bytes may expand at most
-# MOST_EXPANDED times.
+# Limits against decompression bombs.
+# Data of more than ALWAYS_DECODED bytes may expand at most MOST_EXPANDED times.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STALL_SECONDS = 60.0  # maximum wait for a server to send data
@@ -227,7 +227,7 @@ class CorpusFile(io.RawIOBase):
 
     def _sniffed(self, head: bytes) -> str | None:
         if (kind := sniff(head)) in ARCHIVES:
-            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it and give its files")
+            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it and use its files")
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
@@ -330,7 +330,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     OSError
         The file cannot be opened.
     """
-    wrong = FormatError(f"{path_name(path)}: is not a regular file; give a regular file")
+    wrong = FormatError(f"{path_name(path)}: is not a regular file; use a regular file")
     try:
         number = os.open(path, READ)
     except PermissionError:  # Windows raises this for a folder
@@ -434,7 +434,7 @@ def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int
         number += 1
         if len(line) > LINE_BYTES:
             hint = (
-                "it has NUL bytes and looks binary; give a text file"
+                "it has NUL bytes and looks binary; use a text file"
                 if b"\0" in line
                 else "split it into shorter lines"
             )

@@ -34,7 +34,7 @@ def local(path: str) -> str:
 
     host, slash, rest = path[len(_FILE) :].partition("/")
     if host not in ("", "localhost") or not rest:
-        raise UsageError(f"{path}: names another machine; give file:///PATH, or only the path")
+        raise UsageError(f"{path}: names another machine; use file:///PATH, or only the path")
     return url2pathname(slash + rest)
 
 
@@ -98,7 +98,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
             address, path = os.fspath(path), local(os.fspath(path))
             shown = f"{flag}={address}" if flag.startswith("--") else f"{flag} {address}"
             if role != READS and path != address:
-                raise UsageError(f"{shown}: is an address; give the path {path}")
+                raise UsageError(f"{shown}: is a URL; use the path {path}")
             if not path:
                 raise UsageError(f"{flag}: the path is empty; name a file")
             if "\0" in path:
@@ -145,7 +145,7 @@ def _check_folder(one: _File) -> None:
             f"{one.shown}: a folder cannot be written to standard output; name a folder"
         )
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{one.shown}: is a file; give a folder")
+        raise UsageError(f"{one.shown}: is a file; use a folder")
     check_parent(one.shown, place)
 
 

@@ -380,7 +380,7 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
     return FormatError(
-        f"{os.fspath(path)}: is a file of kind {shown(kind)}; give one of kind "
+        f"{os.fspath(path)}: is a file of kind {shown(kind)}; use one of kind "
         f"{' or '.join(map(shown, kinds))}"
     )
 
@@ -404,13 +404,13 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         metadata, arrays = read_tensors(path)
     except FileNotFoundError:
-        raise fault(path, "there is no such file", "give a model file") from None
+        raise fault(path, "there is no such file", "use a model file") from None
     record = _parsed(path, metadata.get(_RECORD, "{}"), "its record")
     if type(record.get("kind")) is not str:
         raise fault(
             path,
             "was not written by this program",
-            "give a file that was, or a static model's folder",
+            "use a file that was, or a static model's folder",
         )
     return record, arrays
 

@@ -97,7 +97,7 @@ class Table:
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
         if both := [name for name in self.label if name in self.text]:
             raise UsageError(
-                f"{self.path}: the column {both[0]!r} is text and label; name two columns"
+                f"{self.path}: the column {both[0]!r} is both text and label; name two columns"
             )
         object.__setattr__(self, "path", local(path_name(self.path)))
         if self.group is not None:
@@ -167,7 +167,7 @@ def check_no_table(path: str, head: bytes) -> None:
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(
-            f"{path}: is read as text, not as CSV; to read one column, give --text-column: {header}"
+            f"{path}: is read as text, not as CSV; to read one column, use --text-column: {header}"
         )
     if kind not in (*BINARY, "JSON lines"):
         return

@@ -82,7 +82,7 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
         elif not is_address(path) and not Path(path).exists():
             raise NoSuchFileError(f"{path}: there is no such file or folder")
     if not paths:
-        raise CorpusError("the corpus has no files; give one, or - for standard input")
+        raise CorpusError("the corpus has no files; use one, or - for standard input")
     return paths
 
 
@@ -110,7 +110,7 @@ def _files_of_dataset(folder: str) -> list[str]:
         splits = read_json(about, "write the folder again").get("splits")
         listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
         raise CorpusError(
-            f"{folder}: a dataset is read one split at a time; give one of {listed:.200}"
+            f"{folder}: a dataset is read one split at a time; use one of {listed:.200}"
         )
     if not (about := Path(folder, "state.json")).is_file():
         return []
@@ -295,7 +295,7 @@ class Corpus:
             cut = filled if ended else _end_of_words(buffer, filled)
             if not cut and filled > LINE_BYTES:
                 hint = (
-                    "it has NUL bytes and looks binary" if b"\0" in buffer[:filled] else "give text"
+                    "it has NUL bytes and looks binary" if b"\0" in buffer[:filled] else "use text"
                 )
                 place = f"{file.path}: byte {offset}"
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
@@ -409,13 +409,11 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         words = path.split()
         is_text = len(words) > 3 or (len(words) > 1 and not _PATH.fullmatch(words[-1]))
         if "\n" in path or (is_text and not is_corpus_path(path)):
-            raise UsageError(
-                f"--corpus={path!r:.60}: is text, not a file; give a list of sentences"
-            )
+            raise UsageError(f"--corpus={path!r:.60}: is text, not a file; use a list of sentences")
         return as_paths(corpus), None
     if hasattr(corpus, "columns"):  # a table of pandas, polars or pyarrow
         raise UsageError(
-            "--corpus: a DataFrame cannot be read as text; give its text column, such as df['text']"
+            "--corpus: a DataFrame cannot be read as text; use its text column, such as df['text']"
         )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
@@ -423,7 +421,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         )
     if isinstance(corpus, Mapping):
         raise UsageError(
-            "--corpus: a dict cannot be read as text; give its values, or a list of sentences (for "
+            "--corpus: a dict cannot be read as text; use its values, or a list of sentences (for "
             "word counts, use --read-vocab)"
         )
     if isinstance(corpus, list | tuple):
@@ -443,7 +441,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
             f"--corpus: the {len(corpus):,} strings, such as {corpus[0]!r:.60}, neither name files "
-            "nor have several tokens; give sentences with spaces between the tokens, or lists of "
+            "nor have several tokens; use sentences with spaces between the tokens, or lists of "
             "tokens"
         )
     return (), Sentences(corpus)

@@ -149,7 +149,7 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
         problem = f"there are folders in {Path(folder, deep[0][0])}"
     if problem:
         raise CorpusError(
-            f"{folder}: {problem}; give a folder with a subfolder per class and no other files, or "
+            f"{folder}: {problem}; use a folder with a subfolder per class and no other files, or "
             "files whose lines have labels"
         )
     keys = {name.partition("=")[0] if "=" in name else "" for name in first}
@@ -161,7 +161,7 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
         )
     warn(
         f"{folder}: its {len(first):,} subfolders are read as classes, and each file as one "
-        "document; give the files themselves if each line is a document"
+        "document; use the files themselves if each line is a document"
     )
     return found
 
@@ -246,7 +246,7 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
     if form == "tab" and line:
         raise CorpusError(
             f"{path}: line {number} has no TAB between labels and text; "
-            "add one, or give text without labels"
+            "add one, or use text without labels"
         )
     return (), line
 

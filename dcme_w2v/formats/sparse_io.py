@@ -86,7 +86,7 @@ def read_sparse_rows(
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
                 f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,}; "
-                "give rows with the same features"
+                "use rows with the same features"
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
@@ -243,7 +243,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: has no rows; give a file with rows")
+        raise CorpusError(f"{path}: has no rows; use a file with rows")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:
@@ -306,7 +306,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
         raise UsageError(
-            f"the files differ in number of columns ({shown}); give rows with the same features"
+            f"the files differ in number of columns ({shown}); use rows with the same features"
         )
     return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 

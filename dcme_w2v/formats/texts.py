@@ -70,7 +70,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
         parts = [text_of(part, errors) for part in value]
     except TypeError:
         raise ValueError(
-            f"{value!r:.60} is neither a text nor a list of tokens; give str, bytes, or lists of "
+            f"{value!r:.60} is neither a text nor a list of tokens; use str, bytes, or lists of "
             "these"
         ) from None
     tokens = [part.text for part in parts if isinstance(part, Tokenized)]
@@ -81,7 +81,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
             shown = bytes_of(part).decode("utf-8", "backslashreplace")
             raise ValueError(
                 f"the token {shown!r:.60} is empty or has whitespace in it; join its parts with _, "
-                "or give the text as one string"
+                "or pass the text as one string"
             )
     return Tokenized(b" ".join(map(bytes_of, parts)))
 
@@ -99,7 +99,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
     """
     if (nul := text.find(b"\0")) >= 0:
         raise CorpusError(
-            f"{place(nul)} is NUL, so the file is probably binary or UTF-16; give UTF-8 text"
+            f"{place(nul)} is NUL, so the file is probably binary or UTF-16; use UTF-8 text"
         )
     try:
         text.decode()
@@ -160,7 +160,7 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
         if b"\0" in bytes_of(text):
             raise CorpusError(f"{place} has a NUL character; remove it")
         if not is_utf8(bytes_of(text)):
-            raise CorpusError(f"{place} is not UTF-8; decode its bytes, or give str")
+            raise CorpusError(f"{place} is not UTF-8; decode its bytes, or use str")
     return text
 
 

@@ -164,14 +164,14 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     if job.choose is None:
         return [options.latent]
     if job.holdout is None:
-        raise UsageError("--choose: requires held-out documents; give --holdout")
+        raise UsageError("--choose: requires held-out documents; use --holdout")
     if options.latent is not None:
         raise UsageError("--choose: is not supported with --latent; omit one")
     try:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:
         raise UsageError(
-            f"--choose={job.choose}: must be integers separated by commas; give 10,20,40, for "
+            f"--choose={job.choose}: must be integers separated by commas; use 10,20,40, for "
             "example"
         ) from None
     if min(found) < 2:

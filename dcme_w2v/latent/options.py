@@ -78,8 +78,7 @@ class LatentOptions(Checked):
 
 L2 = 3e-6
 # Without labels, k-means has STARTS_UNSUPERVISED starts.
-# With fewer than FEW_LATENT classes, the quadratic is best; it has OF_QUADRATIC times as many
-# starts.
+# The quadratic is best with fewer than FEW_LATENT classes, and has OF_QUADRATIC times as many.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 # Factor for the number of starts with few documents, whose cost has more local optima.
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000
@@ -110,7 +109,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     if options.latent is None:
         if own:
             raise UsageError(
-                "--latent: is required with --unsupervised; give the number of latent classes"
+                "--latent: is required with --unsupervised; state the number of latent classes"
             )
         options = replace(options, latent=min(2 * labels, rows))
     latent = options.latent

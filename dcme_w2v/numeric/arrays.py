@@ -111,7 +111,7 @@ def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
     try:
         array: Array = np.asanyarray(values, dtype=dtype).view()
     except OverflowError:
-        raise UsageError("vectors: a number is too large; give numbers below 3.4e38") from None
+        raise UsageError("vectors: a number is too large; use numbers below 3.4e38") from None
     array.flags.writeable = False
     return array
 

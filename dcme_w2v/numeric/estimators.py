@@ -330,7 +330,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
         return y, without
     if without.all():
         raise UsageError(
-            f"all labels are {array[:1].tolist()[0]!r}, which means unlabeled; give labels of "
+            f"all labels are {array[:1].tolist()[0]!r}, which means unlabeled; use labels of "
             "at least two classes"
         )
     filled = array.copy()

@@ -86,8 +86,7 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # If a query has fewer than k results, the lowest score of any k rows is a lower bound
-            # for them.
+            # If a query has fewer than k results, use the lowest score of any k rows as a bound.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

@@ -193,13 +193,14 @@ def checked_rows(X: Any) -> csr_matrix:
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
         raise ValueError(
-            f"has {len(X.shape)} dimensions; give a matrix with two, one row per document"
+            f"has {len(X.shape)} dimensions; use a matrix with two dimensions (one row per "
+            "document)"
         )
     if X.shape[1] > MAX_COLUMNS:
         raise ValueError(f"has {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are supported")
     _check_structure(X)
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"has entries of type {X.dtype}; give real numbers")
+        raise ValueError(f"has entries of type {X.dtype}; use real numbers")
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)

@@ -422,11 +422,11 @@ def explore(
         whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:
         raise UsageError(
-            f"one or two files are required, not {len(sources)}; give one, or two to compare"
+            f"one or two files are required, not {len(sources)}; use one, or two to compare"
         )
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
         raise UsageError(
-            f"{name}: is not an HTML file name; name a file ending in .html, or give - for "
+            f"{name}: is not an HTML file name; name a file ending in .html, or use - for "
             "standard output"
         )
     every = [read_items(path, labels, color, limit, seed) for path in sources]

@@ -72,7 +72,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(
-            f"--field={unknown[0]}: is not a field of these logs; give one of {', '.join(every)}"
+            f"--field={unknown[0]}: is not a field of these logs; use one of {', '.join(every)}"
         )
     chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
     figure = new_figure(7, 3.2 * len(chosen))

@@ -85,7 +85,7 @@ class SCDV(TextTransformer):
             A parameter is not valid, or X contains an item that is not a document.
         """
         if self.vectors is None:
-            raise ValueError("SCDV: vectors is None; give a path or a Vectors object")
+            raise ValueError("SCDV: vectors is None; pass a path or a Vectors object")
         options, texts = options_of(self), as_texts(X)
         loaded = for_text(self.vectors, self.tokenize)
         own = {"threads": self.threads, "progress": self._progress}

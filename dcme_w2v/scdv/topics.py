@@ -133,12 +133,12 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         together += (rows.T @ rows).toarray()
     if not documents:
         raise CorpusError(
-            "coherence requires documents, but there are none; give a file with one document per "
+            "coherence requires documents, but there are none; use a file with one document per "
             "line"
         )
     if not together.any():
         raise CorpusError(
-            f"none of the {documents:,} documents contains any topic word; give documents in "
+            f"none of the {documents:,} documents contains any topic word; use documents in "
             "the same language and with the same tokenization"
         )
     result = []

@@ -95,7 +95,7 @@ class SentenceEncoder(TextTransformer):
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:
-            raise ValueError("SentenceEncoder: vectors is None; give a path or a Vectors object")
+            raise ValueError("SentenceEncoder: vectors is None; pass a path or a Vectors object")
         options = options_of(self)
         self._table = SentenceTable(for_text(self.vectors, self.tokenize), options)
         self.n_features_out_ = self._table.columns

@@ -118,12 +118,12 @@ def _kind_of(output: str) -> str:
     suffix = uncompressed_name(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(
-            f"{output}: has no known suffix; give a name ending in .npy, .npz or .tsv, or - for "
+            f"{output}: has no known suffix; use a name ending in .npy, .npz or .tsv, or - for "
             "standard output"
         )
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
-            f"{output}: .npy cannot be written to a stream; name a file, or give - for "
+            f"{output}: .npy cannot be written to a stream; name a file, or use - for "
             "tab-separated numbers"
         )
     if suffix != ".tsv" and compression_of(output) is not None:

@@ -93,7 +93,7 @@ class Pooling:
         if counts is None:
             warn(
                 "the vectors have no word counts, so they are assumed to be sorted by frequency; "
-                "give a .safetensors file, which contains counts"
+                "use a .safetensors file, which contains counts"
             )
             tokens = counts_by_order(len(vectors))
         else:

@@ -113,7 +113,7 @@ class SentenceTable:
                 raise UsageError(
                     f"--pooling={kind}: the vectors in this folder are already pooled; omit "
                     "--pooling "
-                    "and --dim, or give the original word vectors"
+                    "and --dim, or use the original word vectors"
                 )
             kind = "mean"
         self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)

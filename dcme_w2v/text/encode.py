@@ -260,7 +260,8 @@ def _empty_vocabulary(
     tokens -= reading.held_out_tokens
     if not tokens:
         return (
-            f"all {reading.held_out_tokens:,} tokens are held out: give --holdout a smaller share, "
+            f"all {reading.held_out_tokens:,} tokens are held out: set --holdout to a smaller "
+            "share, "
             "or a separate file"
         )
     if given is None:

@@ -68,14 +68,14 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         text.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{given}: byte {error.start} is not UTF-8; give a file of words"
+            f"{given}: byte {error.start} is not UTF-8; use a file of words"
         ) from None
     if b"\0" in text:
-        raise FormatError(f"{given}: contains NUL bytes; give a text file of words")
+        raise FormatError(f"{given}: contains NUL bytes; use a text file of words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(
-            f"{given}: the connector list is empty; give words separated by whitespace"
+            f"{given}: the connector list is empty; use words separated by whitespace"
         )
     if len(words) > MAX_CONNECTORS:
         raise UsageError(
@@ -155,7 +155,7 @@ class PhraseTable:
                     )
             except ValueError as error:
                 raise FormatError(
-                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file that "
+                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); use a file that "
                     "--save-table wrote"
                 ) from None
             passes += [[]] * (turn > len(passes))

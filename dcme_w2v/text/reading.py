@@ -131,7 +131,7 @@ class Reading:
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
-                f"{', '.join(self.corpus.paths[:3])}: has no tokens; give a file with text"
+                f"{', '.join(self.corpus.paths[:3])}: has no tokens; use a file with text"
             )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
@@ -147,8 +147,7 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        # `newlines` and `bad` refer to the changed text, so compute them again for the original
-        # text.
+        # `newlines` and `bad` refer to the changed text; compute them for the original.
         if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -190,7 +189,7 @@ class Reading:
         if block.offset == 0 and bytes(block.text[:2]) in marks:
             return f"{where} is UTF-16; convert the file, as by iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
-            return f"{where} is NUL, so the file is probably binary or UTF-16; give UTF-8 text"
+            return f"{where} is NUL, so the file is probably binary or UTF-16; use UTF-8 text"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
@@ -254,8 +253,8 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Rare words are dropped when memory use exceeds FULL_SHARE of the limit and the table of counted
-# words alone exceeds HELD_SHARE of the limit.
+# Rare words are dropped when memory use exceeds FULL_SHARE of the limit.
+# In addition, the table of counted words alone must exceed HELD_SHARE of the limit.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
@@ -393,7 +392,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
         if self._error and self._is_whole:
             raise ResourceError(
                 f"{corpus.paths[0]}: memory is too small for all distinct words, and the text "
-                f"could not be kept to read it again ({self._error}); give a file"
+                f"could not be kept to read it again ({self._error}); use a file"
             )
         if self._is_whole:
             self._file.seek(0)
@@ -435,8 +434,8 @@ MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have tw
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Starts and ends of character ranges of scripts without spaces: Thai and Lao, Myanmar, Khmer, kana,
-# ideographs.
+# Starts and ends of the character ranges of scripts without spaces.
+# The scripts are Thai and Lao, Myanmar, Khmer, kana and ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -457,7 +456,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
-            f"{name}: contains vectors (a word and numbers per line), not text; give a text file"
+            f"{name}: contains vectors (a word and numbers per line), not text; use a text file"
         )
     found = _structure(lines) or (None if is_tokenized else _raw(text.split()))
     # Other checks report NUL bytes and CSV files.
@@ -505,7 +504,7 @@ def _raw(tokens: Sequence[str]) -> str | None:
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):
         return (
             f"text without spaces between words ({clauses[0][:20]} is one word); split it into "
-            "words first, or give --tokenize words, which separates ideographs"
+            "words first, or use --tokenize words, which separates ideographs"
         )
     if len(tokens) < MIN_TOKENS:
         return None
@@ -523,4 +522,4 @@ def _raw(tokens: Sequence[str]) -> str | None:
         examples.append(f"{word} and {word.strip(chr(34) + '(,.;:!?)' + chr(39))}")
     if not examples:
         return None
-    return f"raw text ({', '.join(examples)} are different words); give --tokenize words"
+    return f"raw text ({', '.join(examples)} are different words); use --tokenize words"

@@ -21,8 +21,9 @@ UNSTABLE = 8  # flag that is added to the kind of a character
 PAGE = 256
 # Above this, there are only variation selectors, tags and private-use characters.
 ASSIGNED_END = 0x40000
-# Most alphabets and common punctuation are below ALPHABETS_END; making their tables takes
-# milliseconds. In UTF-8, characters from ALPHABETS_END on begin with LATER_BYTE or a larger byte.
+# Most alphabets and common punctuation are below ALPHABETS_END.
+# Making the tables for this range takes only milliseconds.
+# In UTF-8, characters from ALPHABETS_END on begin with LATER_BYTE or a larger byte.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 # Characters that occur within words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)
@@ -37,8 +38,8 @@ HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
-# Characters that have no case, no decomposition and no combining class, and whose kind follows from
-# their range: ideographs that are not for compatibility, Hangul syllables, and private use.
+# Characters without case, decomposition or combining class, whose kind follows from their range.
+# These are ideographs (except compatibility ideographs), Hangul syllables and private use.
 PLAIN = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
     range(0x20000, 0x2F800), range(0x2FA20, 0x40000)

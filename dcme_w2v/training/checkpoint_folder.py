@@ -106,9 +106,9 @@ class Checkpoint:
         """Raise `UsageError` if a different kind of training wrote the checkpoint."""
         kept = self.record["run"]
         if kept != kind:
-            advice = "give --resume a folder that this command wrote"
+            advice = "use --resume with a folder that this command wrote"
             if kept.partition(" ")[0] == kind.partition(" ")[0]:
-                advice = "give --cluster only if that run had it"
+                advice = "use --cluster only if that run had it"
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
@@ -310,7 +310,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
-        f"{options.resume}: contains no checkpoint; give --resume a folder with checkpoints, or "
+        f"{options.resume}: contains no checkpoint; use --resume with a folder of checkpoints, or "
         "omit it"
     )
 

@@ -124,9 +124,9 @@ def convert(
         if options.postprocess == "center":
             matrix = centered(matrix)
         if options.reduce is not None:
-            matrix, kept = reduced(matrix, options.reduce)
-            share = f"{100 * kept:.1f}% of the variance"
-            reporter.message(f"{source}: {options.reduce} dimensions retain {share}")
+            matrix, share = reduced(matrix, options.reduce)
+            kept = f"{100 * share:.1f}% of the variance"
+            reporter.message(f"{source}: the first {options.reduce} dimensions retain {kept}")
         if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:
@@ -142,7 +142,7 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(
-            f"--invalid: rows cannot be skipped in {source}, which is a {kind}; give a word-vector "
+            f"--invalid: rows cannot be skipped in {source}, which is a {kind}; use a word-vector "
             "file"
         )
     vectors, faults = load_without_faults(source)

@@ -230,7 +230,7 @@ def eval_similarity(
     rated, ratings, skipped = _read_pairs(pairs)
     name = os.fspath(pairs) if isinstance(pairs, str | os.PathLike) else "pairs"
     if not rated:
-        raise FormatError(f"{name}: contains no word pairs; give lines of WORD TAB WORD TAB RATING")
+        raise FormatError(f"{name}: contains no word pairs; use lines of WORD TAB WORD TAB RATING")
 
     def vector_of(word: str) -> F32 | None:
         """Return the vector of a word, ignoring case, or otherwise the vector of its n-grams."""
@@ -305,7 +305,7 @@ def _numbered_questions(
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
     if not questions:
-        raise FormatError(f"{path}: contains no questions; give lines of four words")
+        raise FormatError(f"{path}: contains no questions; use lines of four words")
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has all four words among the first"

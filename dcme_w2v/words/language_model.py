@@ -186,7 +186,7 @@ def ids_of(
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{name}: no token is in the vocabulary of {len(words):,} words; give text with"
+            f"{name}: no token is in the vocabulary of {len(words):,} words; use text with"
             " the same language and tokenization"
         ) from None
 
@@ -250,7 +250,7 @@ def eval_likelihood(
     (True, 4000)
     """
     if corpus is None and analogies is None:
-        raise UsageError("no text to score; give a corpus, or --analogies=FILE")
+        raise UsageError("no text to score; use a corpus, or --analogies=FILE")
     if window is not None:
         whole_number("window", window)
     loaded = LanguageModel.load(model, window)
@@ -266,6 +266,6 @@ def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32
     if prior:
         raise UsageError(
             f"{path}: the model has a prior (--prior={prior:g}), which requires word counts; "
-            "give the --output-tables file"
+            "use the --output-tables file"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]

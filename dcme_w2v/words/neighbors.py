@@ -71,7 +71,7 @@ def most_similar(
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query, as `Vectors.most_similar` does."""
     if topn is None:
-        raise UsageError("--topn=None: must be at least 1; give topn=len(v) for all words")
+        raise UsageError("--topn=None: must be at least 1; use topn=len(v) for all words")
     whole_number("topn", topn)
     if limit is not None:
         whole_number("limit", limit)
@@ -125,7 +125,7 @@ def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
     """Return the word with the lowest cosine to the mean of all words, or the first if tied."""
     given = list(words)
     if not given or isinstance(words, str):
-        raise UsageError("give a list of words")
+        raise UsageError("use a list of words")
     units = np.array([unit_vector(vectors, word) for word in given])
     return given[int(np.argmin(units @ units.mean(axis=0)))]
 

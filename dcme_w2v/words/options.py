@@ -174,7 +174,7 @@ def _check_word(unk: str) -> None:
     word = unk.encode(errors="surrogateescape")
     if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
         raise UsageError(
-            f"--unk={unk!r}: must be one word without whitespace or NUL; give a name such as <unk>"
+            f"--unk={unk!r}: must be one word without whitespace or NUL; use a name such as <unk>"
         )
 
 
@@ -441,8 +441,9 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# Subsampling thresholds for CBOW with ns: at least MIN_SAMPLE and at least MEAN_SHARES times the
-# mean share per word, because otherwise a small vocabulary would lose nearly all tokens.
+# For CBOW with ns, the subsampling threshold is at least MIN_SAMPLE.
+# It is also at least MEAN_SHARES times the mean share per word.
+# Otherwise, a small vocabulary would lose nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # For CBOW with ns, the learning rate of the median token is RATE_OF_EPOCH / sqrt(number of epochs).
@@ -451,9 +452,9 @@ MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# With word2vec's gradient, both tables diverge unless this product is at most LOAD:
+# With word2vec's gradient, both tables diverge unless the following product is at most LOAD:
 # learning rate * context size * sqrt(1 + number of negative samples).
-# If subsampling keeps frequent words, they raise the median count; FREQUENT_RATE is then a limit.
+# Frequent words that subsampling keeps raise the median count; FREQUENT_RATE is then a limit.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
 # Word-order vectors move by four times the learning rate, and diverge at the usual rates.

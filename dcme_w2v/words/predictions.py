@@ -70,7 +70,7 @@ def predict_word(
     known = [word for word in line if word not in missing]
     if line.count(GAP) != 1 or len(line) == 1:
         raise UsageError(
-            f"the line must have one gap, {GAP}; give a line such as: the {GAP} of england"
+            f"the line must have one gap, {GAP}; use a line such as: the {GAP} of england"
         )
     if missing:
         message = f"no vector for {', '.join(missing)}"

@@ -132,7 +132,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     both = re.search(r"--output-tables[ =](\S+)", line)
     file = f"--init={both[1]}" if both else "the file of train --output-tables"
     warn(
-        f"{name}: has no context vectors, so {new:,} new words learn slowly; give {file}, "
+        f"{name}: has no context vectors, so {new:,} new words learn slowly; use {file}, "
         "which has both tables"
     )
 
@@ -145,7 +145,7 @@ def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
     if not same or found.rows.shape != subwords.rows.shape:
         raise FormatError(
             f"{name}: has n-grams of {found.shortest}-{found.longest} characters in "
-            f"{len(found.rows)} buckets of {vectors.dim} dimensions; give --subwords="
+            f"{len(found.rows)} buckets of {vectors.dim} dimensions; use --subwords="
             f"{found.shortest}-{found.longest} --buckets={len(found.rows)} --dim={vectors.dim}"
         )
     subwords.rows[:] = found.rows
@@ -162,7 +162,7 @@ def _copy(
     if vectors.dim != table.shape[1]:
         raise FormatError(
             f"{name}: has {vectors.dim} dimensions, but --dim is {table.shape[1]}; "
-            f"give --dim={vectors.dim}"
+            f"use --dim={vectors.dim}"
         )
     found = [
         (here, there)

@@ -185,7 +185,7 @@ def train(
         A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
         which are split at whitespace. Files may be compressed. A list or tuple of strings is read
         as paths if all of them exist, or if each has a slash or a suffix and no whitespace;
-        otherwise as lines. Lines without whitespace (as in Japanese) are an error: give lists of
+        otherwise as lines. Lines without whitespace (as in Japanese) are an error: use lists of
         tokens. The corpus is read once; an iterable is not kept in memory.
     progress : bool or callable
         True draws progress bars with tqdm, in a notebook too. A function is called with a
@@ -235,7 +235,7 @@ def train(
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError(
-            "the corpus is empty; give paths or sentences as the first argument"
+            "the corpus is empty; pass paths or sentences as the first argument"
         )
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
@@ -524,7 +524,7 @@ class WordsRun(TrainingRun):
         """Return the manifest; raise an error if training used no token."""
         if not last.trained:
             why = {
-                "were dropped by subsampling (raise --sample, or give --sample=0)": last.subsampled,
+                "were dropped by subsampling (raise --sample, or use --sample=0)": last.subsampled,
                 "have no context in their line (lower --min-count, or give longer lines)":
                     last.without_context,
             }  # fmt: skip

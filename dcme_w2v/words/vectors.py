@@ -177,7 +177,7 @@ class Vectors(WordTables, metaclass=_Habits):
             own = {"pooled": True, "unit": folder.is_unit}
             return cls(folder.words, folder.matrix, manifest={**made, **own})
         if Path(path).is_dir():
-            raise FormatError(f"{path}: is a folder without static embeddings; give a vector file")
+            raise FormatError(f"{path}: is a folder without static embeddings; use a vector file")
         check_format(format, READ)
         return load_vectors(path, format or kind_of_file(path), limit, mmap, cls)
 
@@ -527,7 +527,7 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
         name = "the vectors" if isinstance(vectors, Vectors) else os.fspath(vectors)
         warn(
             f"{name}: the vocabulary is lowercase without punctuation, so text is split by "
-            "--tokenize=words; give --tokenize=whitespace if that is wrong"
+            "--tokenize=words; use --tokenize=whitespace if that is wrong"
         )
     if tokenizer is None:
         return v

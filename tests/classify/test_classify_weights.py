@@ -201,7 +201,7 @@ def test_partial_fit_uses_weights():
     rows = np.repeat(np.arange(60), times)
     repeated = MaxentClassifier(**given, lr=0.01).partial_fit(X[rows], y[rows], classes=[0, 1, 2])
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
-    with pytest.raises(ValueError, match="for partial_fit, give a dict"):
+    with pytest.raises(ValueError, match="for partial_fit, use a dict"):
         MaxentClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
 
 

@@ -153,7 +153,7 @@ def test_vectors_may_have_new_columns(cli, days):
     cli("classify train 2.svm --init first -o second --quiet")
     assert accuracy(cli, "second", "2.svm") == 1 and accuracy(cli, "second", "1.svm") > 0.9
     said = cli.error("classify train 1.tsv --init first -o third --quiet")
-    assert "this model classifies vectors; give documents as vectors" in said
+    assert "this model classifies vectors; use documents as vectors" in said
 
 
 def test_several_labels(cli, days):

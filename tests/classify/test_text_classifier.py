@@ -102,7 +102,7 @@ def test_it_works_in_scikit_learns_tools():
     "texts, labels, message",
     [
         (["a", "b"], ["x"], "there are 2 texts, but 1 labels"),
-        ([], [], "no text has a label; give texts with at least two different labels"),
+        ([], [], "no text has a label; use texts with at least two different labels"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
         (["a", "b"], ["x y", "x  y"], "has the same spelling in files as another label"),
@@ -119,7 +119,7 @@ def test_what_cannot_be_learned_is_one_line(texts, labels, message):
 
 
 def test_labels_with_a_bar_are_one_label():
-    with pytest.warns(UserWarning, match=r"'\w+\|z' counts as one label; give a list"):
+    with pytest.warns(UserWarning, match=r"'\w+\|z' counts as one label; use a list"):
         model = TextClassifier().fit(TEXTS, [f"{topic}|z" for topic in TOPICS])
     assert {one.partition("|")[2] for one in model.classes_} == {"z"}
 
@@ -337,7 +337,7 @@ def test_texts_of_weight_0_are_left_out_and_others_count_as_often():
         TextClassifier().fit(TEXTS, TOPICS, [1.0])
     with pytest.raises(UsageError, match="sample_weight: weights must be numbers"):
         TextClassifier().fit(TEXTS, TOPICS, [10**400] * 90)
-    with pytest.raises(UsageError, match="give a number above 0"):
+    with pytest.raises(UsageError, match="use a number above 0"):
         TextClassifier(class_weight={"tea": 10**400}).fit(TEXTS, TOPICS)
 
 

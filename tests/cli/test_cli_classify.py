@@ -279,7 +279,7 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
 
 
 @pytest.mark.parametrize("rest, message", [
-    ("m", "give a label, a text, or both"), ("m tool", "did you mean tools?"),
+    ("m", "name a label, a text, or both"), ("m tool", "did you mean tools?"),
     ("v --text saw", "the model does not classify texts"),
     ("t --text saw", "the model does not classify texts"),
     ("o --text saw", "the model has no weights per word and label"),
@@ -307,8 +307,8 @@ def test_class_weights_multiply_the_loss_and_are_recorded(cli, flags):
 @pytest.mark.parametrize("flags, message", [
     ("animal=2", "no document has the label 'animal'; omit it"), ("animals=0", "must be above 0"),
     ("animals", "animals: does not name a label"), ("=2", "=2: does not name a label"),
-    ("tools=-1", "give a number above 0"), ("tools=nan", "give a number above 0"),
-    ("tools=1e7", "tools' has the weight 10000000.0; give a number above 0 and at most 1,000,000"),
+    ("tools=-1", "use a number above 0"), ("tools=nan", "use a number above 0"),
+    ("tools=1e7", "tools' has the weight 10000000.0; use a number above 0 and at most 1,000,000"),
     ("balanced --class-weight tools=2", "balanced: does not name a label and its weight"),
 ])  # fmt: skip
 def test_class_weights_that_cannot_be_used(cli, flags, message):
@@ -410,7 +410,7 @@ def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
     write("e|f\tw1 common\n" * 5, "h.tsv")
     error = cli.error(f"{command} d.tsv --output m --holdout h.tsv --quiet")
     assert "--holdout h.tsv: none of the labels occurs in the training documents" in error
-    assert "whose labels include 'c0'; give" in error
+    assert "whose labels include 'c0'; use" in error
     write("e|f\tw1 common\nc1|e\tw1 common\n", "h.tsv")
     cli(f"{command} d.tsv --output m --holdout h.tsv --quiet")
 

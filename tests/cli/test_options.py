@@ -130,7 +130,7 @@ class MadeUp(Checked):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; give kind=a"),
+        ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; use kind=a"),
         ({"half": True}, "half: requires size"),
         ({"size": 2, "half": True, "whole": True}, "whole: is not supported with half; remove one"),
         ({"kind": "b"}, None),
@@ -267,7 +267,7 @@ def test_an_error_survives_pickle_and_copy(name, with_dask):
         ("lower --max-vocab or --dim, (--lr=3)", "lower max_vocab or dim, (lr=3)",
          "lower --max-vocab or --dim, (--lr 3)"),
         ("a--b, /x/--c, --d.txt and -k=2", None, None),
-        ("give --no-choose", "give choose=False", None),
+        ("use --no-choose", "use choose=False", None),
         ("--read-vocab='a b'", "read_vocab='a b'", "--read-vocab 'a b'"),
     ],
 )  # fmt: skip

@@ -82,7 +82,7 @@ def test_conditions_name_existing_options():
 def test_a_run_that_trains_nothing_fails(here, cli):
     (here / "c").write_text("a b c d\ne f g h\n")
     error = cli.error("train c --output o --quiet --min-count 1 --sample 1e-300")
-    advice = "(raise --sample, or give --sample 0)"
+    advice = "(raise --sample, or use --sample 0)"
     assert error == f"error: no token was trained: 40 were dropped by subsampling {advice}\n"
     assert [path.name for path in here.iterdir()] == ["c"]
     with pytest.raises(CorpusError, match="no token was trained: 90 have no context"):

@@ -29,8 +29,8 @@ REFUSED = {
         b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500),
         "is a zip archive; unpack it",
     ),
-    "tar": (TAR, "is a tar archive; unpack it and give its files"),
-    "tar, compressed": (COMPRESSORS["gz"](TAR), "is a tar archive; unpack it and give its files"),
+    "tar": (TAR, "is a tar archive; unpack it and use its files"),
+    "tar, compressed": (COMPRESSORS["gz"](TAR), "is a tar archive; unpack it and use its files"),
 }
 
 

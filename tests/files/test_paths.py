@@ -142,13 +142,13 @@ def test_what_does_not_conflict_is_accepted(names):
         (WRITES, "", "--x: the path is empty; name a file"),
         (WRITES, "a\0b", "--x: the path has a NUL character; remove it"),
         (WRITES, "sub/new/", "ends with a slash"),
-        (WRITES, "sub", "is a folder; give a file"),
+        (WRITES, "sub", "is a folder; use a file"),
         (WRITES, "none/new", "does not exist; create it"),
         (WRITES, "loop", "the symbolic links form a loop; remove one"),
         (WRITES, "socket", "is a socket or a disk device; name a file"),
         (LOG, "log.gz", "a log cannot be written compressed"),
         (FOLDER, "-", "a folder cannot be written to standard output"),
-        (FOLDER, "a", "is a file; give a folder"),
+        (FOLDER, "a", "is a file; use a folder"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_an_error(names, role, name, message):

@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.long
 
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
-CLOSED = "standard {}: is closed; redirect it, or give a file"
+CLOSED = "standard {}: is closed; redirect it, or use a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 
 # Commands that write a file `o`, in a folder with all inputs.
@@ -91,7 +91,7 @@ def error_of(ended):
 def test_help_with_a_closed_stdout_is_an_error_with_its_advice(line):
     ended = shell(line, ">&-")
     assert ended.returncode == 1
-    assert error_of(ended).endswith("Bad file descriptor; redirect it, or give a file")
+    assert error_of(ended).endswith("Bad file descriptor; redirect it, or use a file")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -77,7 +77,7 @@ def test_only_a_file_of_its_kind_is_replaced(path):
         FormatError, match=r"has format version 2 .*, but this program reads version 1"
     ):
         load_model("empty", "thing", 1)
-    with pytest.raises(FormatError, match="is a file of kind 'thing'; give one of kind 'other'"):
+    with pytest.raises(FormatError, match="is a file of kind 'thing'; use one of kind 'other'"):
         load_model("m", "other", 1)
     with pytest.raises(FormatError, match="no such file"):
         load_model("nothing", "other", 1)

@@ -76,7 +76,7 @@ def test_a_column_is_not_text_and_label(cli):
     said = cli.error(
         TRAIN.format(written("csv", ["a", "b"] * 6).replace("column label", "column text"))
     )
-    assert "t.csv: the column 'text' is text and label; name two columns" in said
+    assert "t.csv: the column 'text' is both text and label; name two columns" in said
 
 
 @pytest.mark.parametrize("value, kind", [({}, "dict"), ([None], "NoneType"), ([["a"]], "list")])
@@ -310,7 +310,7 @@ def test_one_split_of_a_folder_of_datasets_is_named(cli):
         dataset(f"d/{split}", [0, 1] * 6, ["tea", "sea"], True)
     Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
-    assert "d: a dataset is read one split at a time; give one of d/train, d/test" in said
+    assert "d: a dataset is read one split at a time; use one of d/train, d/test" in said
     cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
 
 
@@ -357,7 +357,7 @@ def test_damaged_matrix_market(cli, text, said):
 def test_outputs_are_paths(cli, line):
     Path("t.tsv").write_text("a\ttea\nb\tboat\n" * 6)
     said = cli.error(f"{line} file:///tmp/a%20b")
-    assert " file:///tmp/a%20b: is an address; give the path /tmp/a b" in said
+    assert " file:///tmp/a%20b: is a URL; use the path /tmp/a b" in said
 
 
 def test_addresses_of_files_are_paths(cli, here):

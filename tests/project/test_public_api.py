@@ -87,7 +87,7 @@ def test_functions_have_these_parameters():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda v: dw.eval_likelihood(v), "no text to score; give a corpus, or analogies"),
+        (lambda v: dw.eval_likelihood(v), "no text to score; use a corpus, or analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "requires its context vectors"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
@@ -96,7 +96,7 @@ def test_functions_have_these_parameters():
         (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
         (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available only for text files"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
-        (lambda v: v.most_similar("a", topn=None), "give topn=len(v) for all words"),
+        (lambda v: v.most_similar("a", topn=None), "use topn=len(v) for all words"),
     ],
 )
 def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):

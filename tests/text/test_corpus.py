@@ -132,7 +132,7 @@ def test_a_regular_file_has_a_largest_size():
     write("a", b"abcd")
     before = lowest_descriptor()
     assert read_regular("a", 4) == b"abcd"
-    with pytest.raises(FormatError, match="a: has 4 bytes, but at most 3 can be read; give"):
+    with pytest.raises(FormatError, match="a: has 4 bytes, but at most 3 can be read; use"):
         read_regular("a", 3)
     assert lowest_descriptor() == before
 
@@ -143,7 +143,7 @@ def test_a_folder_is_no_regular_file(here, monkeypatch):
 
     for opened in (os.open, refused):
         monkeypatch.setattr(os, "open", opened)
-        with pytest.raises(FormatError, match="is not a regular file; give a regular file"):
+        with pytest.raises(FormatError, match="is not a regular file; use a regular file"):
             read_regular(here)
     with pytest.raises(PermissionError):
         read_regular("nowhere")
@@ -188,7 +188,7 @@ def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
         expand(["mixed"])
 
 
-@pytest.mark.parametrize("byte, message", [(b"\0", "NUL bytes"), (b"x", "give text")])
+@pytest.mark.parametrize("byte, message", [(b"\0", "NUL bytes"), (b"x", "use text")])
 def test_an_endless_word_is_an_error(monkeypatch, byte, message):
     monkeypatch.setattr(corpus_module, "LINE_BYTES", 1 << 12)
     path = write("a", byte * 100_000)

@@ -220,7 +220,7 @@ def kept(generations, here):
     (CLUSTER, "--init v.txt", "--init is vectors "),
     (WORDS, "--holdout 0.5", "the same data and --holdout"),
     (WORDS, "--resume classes", "is a checkpoint of classes, not of words"),
-    (WORDS, "--resume shards", "of words on a cluster, not of words; give --cluster only if"),
+    (WORDS, "--resume shards", "of words on a cluster, not of words; use --cluster only if"),
     (CLUSTER, "--rounds 4", "--rounds is 4, but was "),
     (CLASSES, "--lr 3", "--lr is 3, but was 4"),
     (CLASSES, "--features 9", "--features is 9, but was not given"),

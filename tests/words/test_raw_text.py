@@ -97,11 +97,11 @@ class Frame:
 @pytest.mark.parametrize(
     "corpus, message",
     [
-        ({"the cat": 3}, "a dict cannot be read as text; give its values"),
-        (Frame(), "a DataFrame cannot be read as text; give its text column"),
+        ({"the cat": 3}, "a dict cannot be read as text; use its values"),
+        (Frame(), "a DataFrame cannot be read as text; use its text column"),
         (["東京は大きい", "日本語の文"], "the 2 strings, such as"),
         (["the", "cat"], "the 2 strings, such as 'the', neither name files"),
-        ("the cat sat on the mat", "is text, not a file; give a list of sentences"),
+        ("the cat sat on the mat", "is text, not a file; use a list of sentences"),
     ],
 )
 def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, message):

@@ -123,7 +123,7 @@ def test_training_continues_from_a_model():
     assert_allclose(after.output, before.output, atol=0.01)
     assert np.abs(before.input).max() > 0.1 and np.abs(before.output).max() > 0.1
     for other in ({"buckets": 49}, {"subwords": "3-5"}):
-        with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*give"):
+        with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*use"):
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), output_vectors="input", **WITHOUT, **still)
     assert_allclose(plain.vectors, first.vectors, atol=0.01)

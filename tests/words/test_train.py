@@ -180,7 +180,7 @@ def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
     with pytest.warns(DcmeWarning, match="so 44 new words learn slowly"):
         v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
     assert np.allclose(v["fish2"], 7) and "nowhere" not in v
-    with pytest.raises(ValueError, match="init: has 8 dimensions, but dim is 4; give dim=8"):
+    with pytest.raises(ValueError, match="init: has 8 dimensions, but dim is 4; use dim=8"):
         dw.train(corpus, init=given, **{**QUICK, "dim": 4})
 
 

@@ -32,7 +32,7 @@ def test_rows_by_word():
     assert list(v) == WORDS and repr(v) == "Vectors(5 words, 3 dimensions)"
     assert v.get("x") is None and v.get("x", 7) == 7
     assert "king" in v and "King" not in v and 3 not in v and "\ud800" not in v
-    with pytest.raises(TypeError, match="give a word"):
+    with pytest.raises(TypeError, match="use a word"):
         v[3]
 
 

@@ -129,7 +129,7 @@ def test_safetensors_have_all_that_vectors_have():
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
         ({}, {"manifest": []}, "manifest: is not a JSON object"),
         ({}, {"manifest": {"options": [1]}}, "manifest.options: is not a JSON object"),
-        ({}, {"kind": "scdv"}, "is a file of kind 'scdv'; give one of kind 'vectors'"),
+        ({}, {"kind": "scdv"}, "is a file of kind 'scdv'; use one of kind 'vectors'"),
         ({}, {"version": 2}, "has format version 2"),
     ],
 )

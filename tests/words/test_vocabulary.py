@@ -59,8 +59,8 @@ BAD_LINES = [
     b"caf\xc3 4",
     b"",
 ]
-NOT_COUNTS = "vocab:3: must be a word, a space and a count; give a file that"
-WITHOUT_WORDS = "vocab: contains no words; give a file with lines 'WORD COUNT'"
+NOT_COUNTS = "vocab:3: must be a word, a space and a count; use a file that"
+WITHOUT_WORDS = "vocab: contains no words; use a file with lines 'WORD COUNT'"
 BAD_FILES = {
     **{b"a 5\nb 4\n" + bad + b"\nc 3\n": NOT_COUNTS for bad in BAD_LINES},
     b"a 5\nb 4\na 3\n": "vocab:3: the word occurs twice; remove one line$",

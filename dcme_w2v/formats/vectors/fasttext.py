@@ -139,7 +139,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
-            f"{path}: has fastText format version {version}; give a model of version {VERSION}, "
+            f"{path}: has fastText format version {version}; use a model of version {VERSION}, "
             "as fastText 0.9 writes it"
         )
     if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":

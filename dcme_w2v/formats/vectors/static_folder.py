@@ -274,7 +274,7 @@ def _matrix_of(path: Path, count: int) -> F32:
     _, tensors = read_tensors(path)
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)
     if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:
-        raise fault(path, "has no static embeddings", "give the folder of a static model")
+        raise fault(path, "has no static embeddings", "use the folder of a static model")
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
     if mapping is not None:
         whole = mapping.ndim == 1 and mapping.dtype.kind == "i"

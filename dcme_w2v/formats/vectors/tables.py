@@ -81,7 +81,7 @@ class WordTables(Immutable):
             raise UsageError(f"the subword vectors must have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
-                "the context vectors are for different words; give both tables for the same words"
+                "the context vectors are for different words; use both tables for the same words"
             )
         if not np.diff(self.words.offsets).all():
             row = int(np.argmin(np.diff(self.words.offsets)))
@@ -138,7 +138,7 @@ def _distinct(words: Iterable[str]) -> Words:
     try:
         return Words.from_words(seen)
     except TypeError:
-        raise UsageError("words: must be strings; give a list of str") from None
+        raise UsageError("words: must be strings; use a list of str") from None
 
 
 def _whole_counts(counts: ArrayLike) -> I64:

@@ -163,7 +163,7 @@ class RowReader:
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
             raise FormatError(
-                f"{self.path}:1: the first {BLOCK} bytes have no line break; give a file of word "
+                f"{self.path}:1: the first {BLOCK} bytes have no line break; use a file of word "
                 "vectors"
             )
         header = _HEADER.fullmatch(line[start:])
@@ -181,7 +181,7 @@ class RowReader:
             if self.dim < 1 or not _is_number([b"", *line.split()][-1]):
                 raise FormatError(
                     f"{self.path}:1: has neither a header (rows and dimensions) nor a word and its "
-                    "numbers; give a file of word vectors"
+                    "numbers; use a file of word vectors"
                 )
         else:
             self.promised, self.dim = int(header[1]), int(header[2])
