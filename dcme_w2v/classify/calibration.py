@@ -33,7 +33,7 @@ PRECISION = 1e-6  # fitting ends when the log-likelihood changes by less than th
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 # Number of bins per unit of score; scores above FARTHEST count as FARTHEST.
 BINS, FARTHEST = 64, 64.0
-AT_ONCE = 1 << 14  # this many scores at a time stay in the cache
+AT_ONCE = 1 << 14  # number of scores that fit into the cache
 FARTHEST_ODDS = 700.0  # below -FARTHEST_ODDS, the exponential of the log-odds would overflow
 NEVER = -1e9  # the score given to classes without documents
 KINDS = ("softmax", "normalized", "logistic")

@@ -52,7 +52,7 @@ from .trainer import ClassifierTrainer, Weights, length_and_steps
 
 # On text, 6 epochs give the same accuracy as 16; with few documents, 24 are needed.
 EPOCHS_OF_DUAL = 6
-# Trials take this share of the epochs: they predict as well, long before the weights converge.
+# Share of the epochs for trials; predictions are good long before the weights converge.
 TRIAL_EPOCHS = 0.5
 # The candidates for LinearSVC's C; 0.1 resists wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)

@@ -25,8 +25,8 @@ PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # Models with more weights than the first number are compressed.
 # L-BFGS is not the default if an iteration takes more multiplications than the second number.
 SMALL = (1 << 16, 1 << 22)
-# Rare classes with high weights need a low C. These candidates for C are added if the weights of
-# documents differ by more than a factor of UNEQUAL.
+# Rare classes with high weights need a low C.
+# These candidates for C are added if document weights differ by more than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
 # ---- comparison of candidates ----
 FOLDS = 3

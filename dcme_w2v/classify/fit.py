@@ -61,8 +61,9 @@ MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 # Number of calibration documents if documents have several labels, most of which are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# The limit for objectives that draw samples: at default learning rates, five documents reach 14
-# times the untrained loss (suite `sampled_losses`), and five rows of numbers 30 times.
+# This limit is for objectives that draw samples (suite `sampled_losses`).
+# At default learning rates, five documents reach 14 times the untrained loss.
+# Five rows of numbers reach 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
 FALL = 10.0  # number of standard errors by which training may be worse than its trials
 

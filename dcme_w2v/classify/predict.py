@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 # The measures of held-out documents that messages show.
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
-# In a large batch, the n-grams of a repeated word are computed only once. Batches of long documents
-# are smaller.
+# In a large batch, the n-grams of a repeated word are computed only once.
+# Batches of long documents are smaller.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
-SHARE_OF_EMPTY = 0.1  # with more documents without known features, a warning is printed
+SHARE_OF_EMPTY = 0.1  # fraction of documents without known features that causes a warning
 
 
 def main_measure(found: Mapping[str, Any]) -> float:

@@ -74,7 +74,7 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # the left part fills whole cache lines
+    )  # the left half of the classes fills whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
@@ -236,7 +236,7 @@ class Weights(Scorer):
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # In C order, sums over classes are bit-identical
+        # In C order, sums over classes are bit-identical.
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
@@ -457,7 +457,8 @@ class ClassifierTrainer(Trainer):
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
         counts = np.maximum(counts, 1)  # a call of partial_fit may lack some classes
-        if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
+        # Here, w . x approximates log p - log(k q).
+        if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
         is_dual, squares, sets = options.solver == "dual", 1.0, None

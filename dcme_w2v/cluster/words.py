@@ -29,7 +29,7 @@ from . import mixing
 from .mixing import Directions
 
 SLOPE = 0.25  # kappa: the curvature of the logistic loss at 0, which is its maximum
-SCANNED_AT_ONCE = 1 << 16  # number of IDs that are searched for a sentence end at a time
+SCANNED_AT_ONCE = 1 << 16  # number of IDs per step of the search for a sentence end
 # The fields of `Progress` that are token counts.
 DONE = ("trained", "subsampled", "without_context")
 MIXED = ("ns", "nce")  # objectives whose tables can be combined

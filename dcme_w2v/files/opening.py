@@ -41,7 +41,7 @@ ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-LONGEST_HEADER = 100_000_000  # maximum bytes of the header in a safetensors file
+LONGEST_HEADER = 100_000_000  # maximum size in bytes of the header of a safetensors file
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,
@@ -269,7 +269,7 @@ class CorpusFile(io.RawIOBase):
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # every library raises its own exceptions
+        except Exception as error:  # each decompression library raises its own exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"

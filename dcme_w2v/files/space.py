@@ -77,8 +77,9 @@ PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
 _FAILURES = (ResourceError, UsageError)
 
 
-# A target (``-`` or another stream, too), a name for a fallback folder if the target is a stream,
-# and a function that writes to a path, or raises `ResourceError` or `UsageError`.
+# A result consists of a target, a fallback name, and a function that writes to a path.
+# The target may be ``-`` or another stream, for which the fallback name is needed.
+# The function may raise `ResourceError` or `UsageError`.
 Result = tuple[str, str, Callable[[str], object]]
 
 

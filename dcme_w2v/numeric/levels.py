@@ -138,7 +138,8 @@ def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     # Centering reduces the rounding errors of squares.
     shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
-    least, ends = _sums(weights * numbers**2), list[I64]()  # D_0: all are in the cluster at 0
+    # D_0 is the loss if all numbers are in the cluster at 0.
+    least, ends = _sums(weights * numbers**2), list[I64]()
     for _ in range(count):
         least, begins = _with_one_more(least, sums)
         ends.append(begins)

@@ -50,7 +50,7 @@ class Mixture:
         """Return P(component | point), shape (n, k), in double precision."""
         with one_blas_thread():
             found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
-        _log_sum(found)  # `_log_sum` replaces the logits by posteriors
+        _log_sum(found)  # `_log_sum` replaces the logits with posteriors
         return found
 
 
@@ -199,7 +199,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
         shares = form.logits(points.centered[rows])
-        return shares, _log_sum(shares)  # `_log_sum` replaces the logits by posteriors
+        return shares, _log_sum(shares)  # `_log_sum` replaces the logits with posteriors
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)

@@ -40,7 +40,7 @@ from .unicode_tables import (
 )
 
 CONTINUES = "##"
-MAX_CHARACTERS = 1000  # words with more characters are not split
+MAX_CHARACTERS = 1000  # words with more characters than this are not split
 _DIGITS = "0123456789"
 
 
