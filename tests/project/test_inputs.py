@@ -77,7 +77,7 @@ def test_what_is_no_text_is_one_error_with_its_position(fitted, name, wrong):
 @pytest.mark.parametrize("one", ["king queen ball", "the king has a ball", b"king queen", 5])
 def test_one_text_is_no_list_of_texts(fitted, name, one):
     with pytest.raises(
-        UsageError, match=r"(pass|give) a list|must be a path, paths, or an iterable"
+        UsageError, match=r"(pass|use) a list|must be a path, paths, or an iterable"
     ):
         (TAKE_TEXTS | OPTIONAL_TEXTS)[name](fitted, one)
 
