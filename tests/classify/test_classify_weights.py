@@ -19,6 +19,8 @@ from dcme_w2v.classify.calibration import NEVER, likeliest_factors
 from dcme_w2v.classify.choose import decide
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import Measures, log_softmax
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
@@ -82,6 +84,17 @@ def test_weighted_fit_equals_scikit_learns_logistic_regression(class_weight):
     theirs = LogisticRegression(C=1 / (1e-2 * of_rows.sum()), max_iter=2000, tol=1e-9)
     theirs.fit(X, y, of_rows)
     assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-5)
+
+
+def test_the_penalty_is_relative_to_the_sum_of_the_weights():
+    X, y, _ = problem()
+    given = X.astype(np.float32), np.arange(60), y.astype(np.int32), 3
+    options = resolved(ClassifyOptions(**EXACT), 3)
+    one, two = (
+        solve(*given, options, sample_weight=np.full(60, weight, np.float32)).get()
+        for weight in (1, 2)
+    )
+    assert one == pytest.approx(two, abs=1e-4)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
