@@ -185,7 +185,7 @@ def test_kept_columns_of_several_types_become_text(here, values, first, last, re
     parquet = pytest.importorskip("pyarrow.parquet")
     for one, other, ends in ((*values, (first, last)), (*values[::-1], (last, first))):
         rows = [(value, None) for value in [one] * repeated + [other]]
-        write_rows("o.parquet", ["n", "empty"], rows, ".parquet")
+        write_rows("o.parquet", ["n", "empty"], rows, ".parquet", False)
         found = parquet.read_table("o.parquet")["n"]
         assert (found[0].as_py(), found[-1].as_py()) == ends
 

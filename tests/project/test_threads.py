@@ -20,7 +20,7 @@ from dcme_w2v.sentences.table import SentenceTable
 from dcme_w2v.training.trainer import core_options
 from dcme_w2v.words.options import TrainOptions
 
-THREADS, CALLS = 5, 2
+THREADS, CALLS = 4, 2
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def comparable(found):
     return found
 
 
-# ---- five threads use one object ----
+# ---- four threads use one object ----
 
 
 def spelled(found, number):
