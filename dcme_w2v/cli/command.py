@@ -50,8 +50,6 @@ class Command(click.Command):
         Example shown by `--help`.
     warns : bool
         Whether to warn about options without effect here; otherwise the command does.
-    guarded : bool
-        Whether paths are checked here; otherwise the Python function checks them.
     word2vec : bool
         Whether command lines for word2vec.c are accepted; see `SWITCHES`.
     """
@@ -61,14 +59,13 @@ class Command(click.Command):
         *arguments: Any,
         example: str = "",
         warns: bool = True,
-        guarded: bool = True,
         word2vec: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
-        self._warns, self._guarded = warns, guarded
+        self._warns = warns
         # The help texts are the commands' raw docstrings.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
@@ -151,8 +148,7 @@ class Command(click.Command):
         for item in items:  # report a number that is never valid before missing files
             if item.name in given and item.type in (int, float):
                 checked_value(values[item.name], item)
-        if self._guarded:
-            guard(*paths)
+        guard(*paths)
         if self._warns:
             preset = with_preset(items, {name: values[name] for name in given})
             values.update({name: one for name, one in preset.items() if name in values})

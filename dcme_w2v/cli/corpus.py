@@ -65,7 +65,6 @@ def vocab(
 
 @command(
     word2vec=True,
-    guarded=False,
     example="dcme-w2v phrases corpus.txt --output joined.txt --passes 2\n"
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )

@@ -18,7 +18,6 @@ from .options import (
 
 
 @command(
-    guarded=False,
     example="dcme-w2v encode vectors.safetensors sentences.txt --output sentences.npy\n"
     "cat sentences.txt | dcme-w2v encode vectors.safetensors",
 )

@@ -38,7 +38,6 @@ from .streams import print_json
 
 @command(
     warns=False,
-    guarded=False,
     word2vec=True,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.safetensors --dim 200 --checkpoint state",

@@ -37,7 +37,7 @@ KV = (
 )
 
 
-@command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
+@command(example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
 @options_of(TokenizerOptions, only=RULE)
 @options_of(ConvertOptions)
@@ -58,7 +58,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     import dcme_w2v as dw
     from dcme_w2v.words.convert import convert as converted
 
-    if values["to"] == "kv" or target.lower().endswith(".kv"):
+    if values["to"] == "kv":
         raise UsageError(KV)
     options = collect(ConvertOptions, values)
     if options.to == "tsv":
@@ -161,7 +161,6 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 
 
 @command(
-    guarded=False,
     example="dcme-w2v plot train.log other.log --output curves.svg\n"
     "dcme-w2v plot vectors.safetensors --words 'king queen man woman' --output words.png\n"
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
@@ -196,7 +195,6 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 
 
 @command(
-    guarded=False,
     example="dcme-w2v explore vectors.safetensors --output page.html\n"
     "dcme-w2v explore before.safetensors after.safetensors --output page.html",
 )

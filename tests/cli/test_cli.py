@@ -189,7 +189,7 @@ ERRORS = [
     ("classes two.txt --classes 3 --output o", "--classes 3: there are only 2 words; use fewer"),
     ("classes nan.txt --classes 1 --output o", "NaN"),
     ("convert v.txt o.tsv --to kv", "load_word2vec_format(BIN, binary=True).save(KV)"),
-    ("convert v.txt o.kv", "--to kv: gensim's .kv files are Python pickles"),
+    ("convert v.txt o.kv", "o.kv: .kv files cannot be written; use another suffix"),
     ("convert v.txt o.txt --reduce 7", "--reduce 7: the vectors have only 4 dimensions"),
     ("convert v.txt o.txt --postprocess damp", "must be one of none, center"),
     ("convert v.txt o.jsonl --no-header", "--no-header: is supported only for text"),
