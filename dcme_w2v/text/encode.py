@@ -210,7 +210,9 @@ def encode(
         words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        kept = select_vocabulary(given, words.table, counts, options, rare, reading.lost())
+        # Of the tokens of dropped words, those in held-out lines are not counted.
+        lost = words.lost - int(reading.held_out[len(words.table) :].sum())
+        kept = select_vocabulary(given, words.table, counts, options, rare, lost)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])

@@ -81,7 +81,9 @@ class Reading:
         self._buffers: list[U32] = []  # memory for the IDs of blocks, for reuse
         self._tables: list[core.Table] = []  # empty word tables, for reuse
         self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
-        self.held_out: I64 | None = None  # counts of tokens in held-out lines, by word ID
+        self.held_out: I64 = np.zeros(
+            0, dtype=np.int64
+        )  # counts of tokens in held-out lines, by word ID
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
@@ -205,15 +207,9 @@ class Reading:
     def counts(self) -> I64:
         """Return the word counts of `words.table`, excluding held-out lines."""
         counts = self.words.table.counts()
-        if self.held_out is not None:
-            length = min(len(counts), len(self.held_out))
-            counts[:length] -= self.held_out[:length]
+        length = min(len(counts), len(self.held_out))
+        counts[:length] -= self.held_out[:length]
         return counts
-
-    def lost(self) -> int:
-        """Return the number of tokens of dropped words, excluding held-out tokens."""
-        held = 0 if self.held_out is None else int(self.held_out[len(self.words.table) :].sum())
-        return self.words.lost - held
 
     def types(self, counts: I64) -> int:
         """Return the number of distinct words, given the result of `counts`."""
