@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -278,7 +278,7 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
 
 def divergence(s: Setup) -> Iterator[Line]:
     """Train one epoch at the default rates, with settings whose steps add up."""
-    grid = product((2, 20), (0, None), (50, 300), ("ns", "nce", "hs", "dcme"), (5, 30), s.seeds)
+    grid = product((20, 2), (0, None), (50, 300), ("ns", "nce", "hs", "dcme"), (5, 30), s.seeds)
     for window, sample, dim, objective, negative, seed in grid:
         options: dict[str, Any] = {"window": window, "sample": sample, "dim": dim}
         if objective in ("ns", "nce"):
@@ -777,38 +777,7 @@ def many_texts(s: Setup) -> Iterator[Line]:
             yield name, seed, "answers per CPU second", count / done.seconds, ""
 
 
-# ---- many labels, few labels ----
-
-
-def many_labels(s: Setup) -> Iterator[Line]:
-    """Train on paragraphs whose labels are the title of their article, its words and its pairs."""
-    with Path(s.file("articles.txt")).open(encoding="utf-8") as file:
-        titles = [line.rstrip("\n") for line in file]
-    words = {one: re.findall(r"\w+", one.lower()) for one in {*titles}}
-    parts = {one: {*own, *map(" ".join, pairwise(own))} for one, own in words.items()}
-    counts = Counter(part for own in parts.values() for part in own)
-    chance, files = random.Random(1), [Path(s.out(f"{one}.tsv")) for one in ("train", "test")]
-    documents: tuple[list[str], list[str]] = [], []
-    with Path(s.file("corpus.txt")).open(encoding="utf-8") as texts:
-        for title, text in zip(titles, texts, strict=True):
-            kept = [word for word in text.split() if word not in words[title]]
-            if len(kept) >= 20 and sum(map(len, documents)) < 212_000:
-                own = sorted(one for one in parts[title] if counts[one] >= 3 or " " not in one)
-                labels = "|".join(one.replace("|", " ") for one in (f"={title}", *own))
-                documents[chance.random() < 0.05].append(f"{labels}\t{' '.join(kept)}\n")
-    for path, lines in zip(files, documents, strict=True):
-        path.write_text("".join(lines), encoding="utf-8")
-    for seed in s.seeds:
-        line = f"classify train {files[0]} --threads 1 --seed {seed} --quiet --output"
-        done = s.run(line, s.out("m"))
-        made = s.json("info", s.out("m"))
-        setting = f"{len(documents[0]):,} documents, {len(made['classes']):,} labels"
-        yield setting, seed, "CPU seconds", done.seconds, ""
-        yield setting, seed, "memory", done.memory / 1e6, "MB"
-        yield setting, seed, "on disk", Path(s.out("m")).stat().st_size / 1e6, "MB"
-        found = s.json("classify test", s.out("m"), files[1])
-        for metric in ("precision_at_1", "precision_at_5", "micro_f1"):
-            yield setting, seed, metric, 100 * found[metric], "%"
+# ---- few labels ----
 
 
 PUBLIC = ("20 Newsgroups", "50 articles", "laws, 80 first subjects")
@@ -1441,7 +1410,7 @@ def continued(s: Setup) -> Iterator[Line]:
 
 FUNCTIONS = (
     speed, divergence, many_texts, small_models, recipe, constants, sampled_losses, balanced,
-    calibrated, few_tokens, many_labels, few_labels, many_classes,
+    calibrated, few_tokens, few_labels, many_classes,
     many_articles, documents,
     cluster, scale, changes, search, search_choice, search_peers, search_speed, continued,
     papers_dcme, papers_scdv, papers_distributed, papers_latent,
