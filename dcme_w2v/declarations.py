@@ -118,7 +118,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def _options_in(cls: type) -> tuple[Declaration, ...]:
-    """Return the fields of a dataclass that are options; the choices of a preset are its names."""
+    """Return the fields of a dataclass that are options; preset names become choices."""
     found, kinds = [], typing.get_type_hints(cls)
     heading = getattr(cls, "group", "Other")
     for item in dataclasses.fields(cls):

@@ -139,7 +139,7 @@ def option_hint(name: str, known: Iterable[str]) -> str:
 
 
 def command_hint(name: str, known: Iterable[str], of_program: Iterable[str]) -> str:
-    """Return the end of a message about an unknown command of the program or of a group."""
+    """Return the end of a message about an unknown command of the program or a command group."""
     given = _instead(_COMMANDS, name)
     here = [one for one in given if one.split()[0] in known]
     if not here and name in of_program:

@@ -137,7 +137,7 @@ def logistic(odds: Any) -> Any:
 
 
 def _log_of_logistic(odds: F64) -> F64:
-    """Return the log of `logistic`, several times faster than by `logaddexp`."""
+    """Return the log of `logistic`, which is several times faster than using `logaddexp`."""
     found: F64 = np.minimum(odds, 0.0) - np.log1p(np.exp(-np.abs(odds)))
     return found
 

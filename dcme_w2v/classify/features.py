@@ -353,7 +353,7 @@ class TextFeatures:
         return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, weights: F64 | None, width: int) -> Bools:
-        """Return for each feature whether it occurs in enough documents, but not in too many.
+        """Return for each feature whether it occurs in neither too few nor too many documents.
 
         At least one of the first `width` features, the words and their n-grams, must be eligible.
         """
@@ -447,7 +447,7 @@ class TextFeatures:
 
 
 def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Return the sorted distinct columns of `count` rows, their number in each row, and counts.
+    """Return the distinct columns of `count` rows in order, their number per row, and counts.
 
     ~column counts -1.
     """
@@ -466,7 +466,7 @@ NO_COUNTS = _counts_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64),
 
 
 def _joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> CompressedRows:
-    """Join the counts of consecutive documents, which `_counts_of` returned."""
+    """Join the results of `_counts_of` for consecutive documents."""
     sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     starts = np.append(0, np.cumsum(sizes))
     width = columns if columns is not None else int(indices.max(initial=-1)) + 1
@@ -474,7 +474,7 @@ def _joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> C
 
 
 def _transposed(matrix: csr_matrix) -> CompressedRows:
-    """Return the columns of a matrix as rows, which have sorted indices."""
+    """Return the columns of a matrix as rows with sorted indices."""
     columns = matrix.tocsc()
     shape = (matrix.shape[1], matrix.shape[0])
     return CompressedRows((columns.data, columns.indices, columns.indptr), shape)
@@ -490,19 +490,19 @@ def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
 
 
 def _multiples(weights: Sequence[float] | F64) -> F64 | None:
-    """Divide weights by the smallest, so that counts of copies are integers; None if all equal."""
+    """Divide weights by the smallest, so that copies count as integers; None if all are equal."""
     own = np.asarray(weights, dtype=np.float64)
     return own / own.min() if len(own) and np.ptp(own) else None
 
 
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
-    """Return the sum of values of each feature, multiplied by the weights of their documents."""
+    """Return the sum of each feature's values, multiplied by the weights of the documents."""
     own = values if weights is None else values * weights[counts.indices]
     return with_values(counts, own).sums().round(DECIMALS)
 
 
 def documents_with(counts: CompressedRows | csr_matrix, weights: F64 | None) -> F64:
-    """Return the total weight of the documents that have each column."""
+    """Return for each column the total weight of the documents that contain it."""
     of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
     found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)
     return found.round(DECIMALS)

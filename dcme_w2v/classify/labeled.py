@@ -190,7 +190,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
             kind = "integer"
         else:
             raise UsageError(
-                f"the label {reprlib.repr(label)} has the type {type(label).__name__}; give "
+                f"the label {reprlib.repr(label)} has the type {type(label).__name__}; use "
                 "integers, booleans, or Unicode text without NUL"
             )
         kinds.setdefault(kind, label)

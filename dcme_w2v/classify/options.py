@@ -296,7 +296,7 @@ class ClassifyOptions(Checked):
     )
     preset: str | None = option(
         None,
-        "settings for many classes, as Algorithm 1 in the DCME paper has them",
+        "use settings for many classes, as in Algorithm 1 of the DCME paper",
         presets=PRESETS,
         adapted=_adapted,
         advanced=True,

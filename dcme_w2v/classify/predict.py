@@ -212,7 +212,7 @@ def _pieces(
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(
-                f"{docs[0]}: contains vectors, but the model classifies text; give text files"
+                f"{docs[0]}: contains vectors, but the model classifies text; use text files"
             )
         for path in docs:
             matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))

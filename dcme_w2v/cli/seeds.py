@@ -59,7 +59,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
 
 
 def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
-    """Raise if an option would have no effect beside --seeds or --table."""
+    """Raise an error if an option would have no effect together with --seeds or --table."""
     names = {*NOT_IN_TABLE, *(ONE_RUN if wanted.seeds else ()), *(["as_json"] * bool(wanted.table))}
     own = "--table" if wanted.table and not wanted.seeds else "--seeds"
     for param in ctx.command.params:

@@ -182,7 +182,7 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
         own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
         if not own.labels:
             raise UsageError(
-                f"--shards={count}: with {len(dealt):,} documents, shard {k + 1} is empty; give "
+                f"--shards={count}: with {len(dealt):,} documents, shard {k + 1} is empty; use "
                 "fewer shards"
             )
         matrix, weights = own.matrix, own.weights

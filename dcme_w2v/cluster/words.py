@@ -203,7 +203,7 @@ def check_mixed(options: TrainOptions) -> None:
     """Raise UsageError if tables that shards train with these options cannot be combined."""
     if options.objective not in MIXED:
         raise UsageError(
-            f"--objective={options.objective}: is not supported with --cluster; give "
+            f"--objective={options.objective}: is not supported with --cluster; use "
             f"--objective={' or '.join(MIXED)}"
         )
     if options.word_order:

@@ -70,7 +70,7 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
-        raise UsageError("-: standard input can be read only once; replace one - by a file")
+        raise UsageError("-: standard input can be read only once; replace one - with a file")
     with reporting_to(progress, job.log_json) as reporter:
         reporter.stage("reading", None, "documents")
         text = None

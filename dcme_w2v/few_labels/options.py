@@ -80,7 +80,7 @@ class FusedOptions(Checked):
         "combine four models with weights from cross-validation (default: yes, unless options "
         "select one model)",
     )
-    preset: str | None = option(None, "the method of Suzuki and Nagata 2014", presets=PRESETS)
+    preset: str | None = option(None, "use the method of Suzuki and Nagata (2014)", presets=PRESETS)
     threads: int | None = option(**THREADS)
     seed: int = option(**SEED)
 
@@ -113,7 +113,7 @@ def resolved(options: FusedOptions) -> FusedOptions:
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError(
-            "--final=beside: is not supported with --initial=self-training; give "
+            "--final=beside: is not supported with --initial=self-training; use "
             "--initial=supervised"
         )
     return filled(replace(options, choose=choose, threads=threads), {

@@ -22,7 +22,7 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
-# The advice that the error for a file that is too large ends with.
+# The advice at the end of the error message for a file that is too large.
 LIMITED = "raise the limit of ulimit -f"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")

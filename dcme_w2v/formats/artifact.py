@@ -150,7 +150,7 @@ class Model:
         return self.checked_words(self.texts("words"))
 
     def texts(self, name: str) -> Words:
-        """Return any texts that `words_arrays` stored in two arrays."""
+        """Return the texts that `words_arrays` stored in two arrays."""
         text = self.array(f"{name}_text", "uint8", None)
         offsets = self.array(f"{name}_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
@@ -239,7 +239,7 @@ def words_arrays(words: Words, name: str = "words") -> dict[str, Array]:
 
 
 def rows_arrays(names: tuple[str, str, str], rows: csr_matrix) -> dict[str, Array]:
-    """Return sparse rows as arrays for `save_model`, which `Model.rows` reads."""
+    """Convert sparse rows to arrays for `save_model`, from which `Model.rows` restores them."""
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     return dict(zip(names, parts, strict=True))
 

@@ -301,7 +301,7 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     if len(forms) > 1:
         raise ValueError(
             "the label columns have only 0 and 1 in some rows, but other values in others; join "
-            "the labels by | in one column"
+            "the labels with | in one column"
         )
 
 

@@ -312,7 +312,7 @@ class Corpus:
 
 
 def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
-    """Yield texts as the lines of blocks; these have the same tokenization in a block."""
+    """Yield blocks whose lines are texts; all texts in a block are tokenized, or none is."""
     offset = 0
     for held in blocks(texts, block_bytes):
         text = memoryview(b"\n".join([*map(bytes_of, held), b""]))

@@ -1,4 +1,4 @@
-"""Parse labels: text with several labels, and values of columns."""
+"""Parse labels from text, which may contain several labels, and from column values."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ def labels_of(joined: str) -> tuple[str, ...]:
 
 
 def labels_in(name: str, value: Any) -> tuple[str, ...]:
-    """Return the labels in a value of the column `name`; raise ValueError if it has other types."""
+    """Return the labels in a value of the column `name`; raise ValueError for other types."""
     if is_null(value):
         return ()
     if isinstance(value, str):
@@ -83,4 +83,4 @@ def _listed_labels(name: str, text: str) -> list[Any]:
     # Not a Python list, for example because of 07 or a line break in quotes.
     except (ValueError, SyntaxError):
         pass
-    raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels by |")
+    raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels with |")

@@ -154,7 +154,7 @@ def _write_parquet(
             values = _encodable(values)
         except OverflowError:  # an integer is 2^63 or more
             known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the values are of several types
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the values have several types
             known[name], values = pa.string(), [*map(_as_text, values)]
         return array(name, values)
 

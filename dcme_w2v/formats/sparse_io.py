@@ -153,13 +153,13 @@ def read_mtx(path: PathLike) -> csr_matrix:
         if entries > size:
             raise ValueError(f"it is too short for {entries:,} entries")
         _check_size(12 * entries + 8 * rows, name)
-        # scipy gets a name, because with an open file it may end the process.
+        # Pass scipy a file name, because it may end the process if it gets an open file.
         return checked_rows(io.mmread(name))
 
 
 @contextlib.contextmanager
 def _reading(name: str, what: str, writer: str) -> Iterator[None]:
-    """Turn errors in the block, of which corrupt files cause many types, into this program's."""
+    """Convert errors in the block, which corrupt files cause, to this program's errors."""
     try:
         with without_warnings():
             yield
@@ -329,7 +329,7 @@ def suffix_of(path: PathLike) -> str:
     if uncompressed_name(path).suffix in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
-        raise UsageError(f"{os.fspath(path)}: is not named .npz or .svm; rename it, or give -")
+        raise UsageError(f"{os.fspath(path)}: is not named .npz or .svm; rename it, or use -")
     return "npz"
 
 

@@ -135,7 +135,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         raise UsageError(f"{items!r:.60} is not a list of {name}s; pass a list, such as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
         raise UsageError(
-            f"the {name}s have several dimensions; give one dimension, such as one column of a "
+            f"the {name}s have several dimensions; pass one dimension, such as one column of a "
             "DataFrame"
         )
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))

@@ -141,13 +141,13 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @classmethod
     def concatenated(cls, parts: Sequence[Words], rows: I64) -> Words:
-        """Return the words with these indices among the words of all parts."""
+        """Return the words with the given indices among the words of all parts."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         text = np.concatenate([part.text for part in parts])
         return Words(text, np.append(0, np.cumsum(lengths))).chosen(rows)
 
     def chosen(self, rows: I64) -> Words:
-        """Return the words with these indices."""
+        """Return the words with the given indices."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.append(0, np.cumsum(lengths))
         at = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])

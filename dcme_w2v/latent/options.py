@@ -119,8 +119,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     if latent > rows:
         raise UsageError(
             f"--latent={latent}: must be at most {rows}, the number of documents; lower it, or "
-            "give "
-            "more documents"
+            "use more documents"
         )
     found: dict[str, Any] = {
         "starts": (STARTS_OF_FEW if rows < FEW_DOCUMENTS else STARTS_UNSUPERVISED) if own else 1,

@@ -129,7 +129,7 @@ def all_finite(array: Array) -> bool:
 
 
 def infinite_row(rows: Array) -> int | None:
-    """Return the first row that has NaN or infinity; None if there is none."""
+    """Return the first row that contains NaN or infinity, or None if there is none."""
     finite = np.isfinite(rows).all(axis=1)
     return None if finite.all() else int(np.argmin(finite))
 

@@ -223,7 +223,7 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
     """Create a figure; return its axes and the 2-D point of each row."""
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(
-            f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; give "
+            f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; use "
             "more words or rows"
         )
     points = plane(rows, method, seed)

@@ -99,7 +99,7 @@ class ScdvOptions(Checked):
         advanced=True,
     )
     preset: str | None = option(
-        None, "the settings of Mekala et al. 2017", presets={"paper": PAPER}
+        None, "use the settings of Mekala et al. (2017)", presets={"paper": PAPER}
     )
     seed: int = option(**SEED)
 

@@ -148,7 +148,7 @@ def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str
 
 
 def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Return the full decomposition of each of these characters that has one."""
+    """Return the full decomposition of each of the given characters that has one."""
     if not form:
         return {}
     decompose: Any = form.replace("C", "D")

@@ -125,8 +125,10 @@ def convert(
             matrix = centered(matrix)
         if options.reduce is not None:
             matrix, share = reduced(matrix, options.reduce)
-            kept = f"{100 * share:.1f}% of the variance"
-            reporter.message(f"{source}: the first {options.reduce} dimensions retain {kept}")
+            reporter.message(
+                f"{source}: the first {options.reduce} dimensions retain {100 * share:.1f}% of the "
+                "variance"
+            )
         if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:

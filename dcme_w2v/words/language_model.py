@@ -97,7 +97,7 @@ class LanguageModel:
         ):
             if missing:
                 raise UsageError(
-                    f"{path}: scoring text requires {what}; train with --output-tables, and give "
+                    f"{path}: scoring text requires {what}; train with --output-tables, and use "
                     "that file"
                 )
         assert input.context is not None

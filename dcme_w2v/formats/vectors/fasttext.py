@@ -156,7 +156,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
 
 def _quantized(path: str) -> FormatError:
     return FormatError(
-        f"{path}: is a quantized fastText model (.ftz), which has no exact vectors; give the "
+        f"{path}: is a quantized fastText model (.ftz), which has no exact vectors; use the "
         "original .bin file"
     )
 

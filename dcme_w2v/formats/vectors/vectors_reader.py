@@ -29,7 +29,7 @@ from ..vocabulary import Words
 
 # For each unsupported format, its name and the remedy for the error message.
 _FOREIGN = {
-    "fasttext": "a fastText model, which can be read only from an uncompressed file; give its "
+    "fasttext": "a fastText model, which can be read only from an uncompressed file; use its "
     ".bin file, or word vectors that convert wrote from it",
     "pickle": "a Python pickle (gensim's save() writes them), which is not read because pickles "
     "can run code; export the vectors in Python: "
@@ -37,7 +37,7 @@ _FOREIGN = {
     "npy": "a numpy array without words; add them in Python: Vectors(WORDS, numpy.load(FILE))",
     "HDF5": "an HDF5 file, not word vectors; write one word and its numbers per line",
     "Parquet": "a Parquet file, not word vectors; write one word and its numbers per line",
-    "safetensors": "safetensors data, which can be read only from an uncompressed file; give that "
+    "safetensors": "safetensors data, which can be read only from an uncompressed file; use that "
     "file",
     "SQLite": "an SQLite database, not word vectors; export its vectors as text",
 }
