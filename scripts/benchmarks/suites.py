@@ -31,8 +31,6 @@ from dcme_w2v.classify import fit
 from dcme_w2v.classify.calibration import Calibration
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.search.index import CANDIDATES, Index
-from dcme_w2v.search.options import SearchOptions
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -1236,83 +1234,6 @@ def _reciprocal_ranks(found: Any, rows: Sequence[int]) -> Any:
     return 1 / np.array(ranks)
 
 
-def _made_queries(
-    kind: str, passages: list[str], rows: list[int], chance: random.Random
-) -> tuple[list[str], list[str]]:
-    """Return a query for each row, and the passages without some or all words of their queries."""
-    texts, queries = list(passages), []
-    frequency = Counter(word for text in texts for word in {*text.lower().split()})
-    for row in rows:
-        words = texts[row].split()
-        if kind == "first words":
-            query, rest = words[:8], words[8:]
-        else:  # 3 to 8 words, rare ones more often; every second word is removed from the passage
-            drawn = sorted({*words}, key=lambda word: chance.random() ** frequency[word.lower()])
-            query = drawn[-chance.randint(3, 8) :]
-            rest = [word for word in words if word not in query[::2]]
-        queries.append(" ".join(query))
-        texts[row] = " ".join(rest)
-    return queries, texts
-
-
-def _scored(index: Index, tokens: list[str], options: Sequence[SearchOptions]) -> Iterator[Any]:
-    """Yield the ten best documents for a query with each of some options."""
-    asked = index.query(tokens)
-    scores = index._postings[:, asked.words] @ asked.weights
-    rows = index._candidates(asked, scores, CANDIDATES)
-    grams = (index.counts[rows] @ index._words_of[:, asked.grams]).toarray()
-    parts = (
-        (index.counts[rows][:, asked.words].toarray(), index.lengths, asked.weights, asked.most),
-        (grams, index._gram_lengths, asked.gram_weights, asked.most_grams),
-    )
-    for one in options:
-        total = np.zeros(len(rows))
-        for counts, lengths, weights, most in parts:
-            norms = one.k1 * (1 - one.b + one.b * lengths[rows] / lengths.mean())
-            total += counts / (counts + norms[:, None]) @ weights / max(most, 1e-9)
-        yield rows[np.argsort(-total, kind="stable")[:10]].tolist()
-
-
-def search_choice(s: Setup) -> Iterator[Line]:
-    """Choose k1 and b by queries that are made from 2,000 passages; measure the choice on titles.
-
-    The default is left if the gain on the made queries is more than two standard errors.
-    """
-    grid = [SearchOptions(k1, b) for k1 in (1.2, 0.6, 2) for b in (0.6, 0.3, 0.9)]
-    means: dict[tuple[str, int], list[float]] = {}
-    files = sorted(Path(s.file("search")).glob("*.tsv"))
-    for file, seed in product(files, s.seeds):
-        if file.stem == "paragraphs":  # their titles are their first words
-            continue
-        titles, passages = read(file, 2000)
-        chance, ranks = random.Random(seed), {}
-        rows = chance.sample(range(len(passages)), 200)
-        long = [row for row, text in enumerate(passages) if len(text.split()) >= 16]
-        made = chance.sample(long, 200)
-        for kind in ("titles", "first words", "rare words"):
-            queries, texts, wanted = [titles[row] for row in rows], passages, rows
-            if kind != "titles":
-                queries, texts = _made_queries(kind, passages, made, chance)
-                wanted = made
-            fitted = dw.Search().fit(texts)
-            index, tokens = fitted._fitted(), [fitted._tokens(one.encode()) for one in queries]
-            found = zip(*(_scored(index, one, grid) for one in tokens), strict=True)
-            ranks[kind] = np.array([_reciprocal_ranks(one, wanted) for one in found])
-        for kind, each in ranks.items():
-            gains = each - each[0]
-            best = int(gains.mean(axis=1).argmax())
-            error = gains[best].std() / np.sqrt(len(wanted))
-            is_left = kind == "titles" or gains[best].mean() > 2 * error
-            name = f"chosen by {kind}"
-            chosen = {name: best if is_left else 0, **({"default": 0} if kind == "titles" else {})}
-            for name, place in chosen.items():
-                mean = ranks["titles"][place].mean()
-                means.setdefault((name, seed), []).append(mean)
-                yield name, seed, f"MRR@10, {file.stem}", mean, ""
-    for (name, seed), values in means.items():
-        yield name, seed, "MRR@10, mean", fmean(values), ""
-
-
 def _by_search(texts: list[str], asked: list[str]) -> Iterator[Any]:
     """Index texts, yield, and find the ten best for each query."""
     fitted = dw.Search().fit(texts)
@@ -1412,7 +1333,7 @@ FUNCTIONS = (
     speed, divergence, many_texts, small_models, recipe, constants, sampled_losses, balanced,
     calibrated, few_tokens, few_labels, many_classes,
     many_articles, documents,
-    cluster, scale, changes, search, search_choice, search_peers, search_speed, continued,
+    cluster, scale, changes, search, search_peers, search_speed, continued,
     papers_dcme, papers_scdv, papers_distributed, papers_latent,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
