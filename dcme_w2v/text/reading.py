@@ -81,9 +81,8 @@ class Reading:
         self._buffers: list[U32] = []  # memory for the IDs of blocks, for reuse
         self._tables: list[core.Table] = []  # empty word tables, for reuse
         self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
-        self.held_out: I64 = np.zeros(
-            0, dtype=np.int64
-        )  # counts of tokens in held-out lines, by word ID
+        # By word ID, the counts of tokens in held-out lines.
+        self.held_out: I64 = np.zeros(0, dtype=np.int64)
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
