@@ -1,10 +1,10 @@
 """The program's entry point, which runs a command and reports an error as one line."""
 
-import contextlib
+import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -96,24 +96,6 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-@contextlib.contextmanager
-def _printed_warnings() -> Iterator[None]:
-    """Print each warning of this package as one line."""
-    with warnings.catch_warnings():
-        others = warnings.showwarning
-
-        def show(message: Warning | str, *arguments: Any, **more: Any) -> None:
-            if isinstance(message, DcmeWarning):
-                click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
-            else:
-                others(message, *arguments, **more)
-
-        warnings.showwarning = show
-        warnings.simplefilter("always", DcmeWarning)
-        yield
-
-
-@_printed_warnings()
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run one command line, and return its exit code."""
     try:
@@ -122,8 +104,11 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
             raise UsageError(said) from None
-        with program.make_context("dcme-w2v", [*arguments], obj=prepare) as context:
-            program.invoke(context)
+        with warnings.catch_warnings():
+            warnings.showwarning = functools.partial(_show, warnings.showwarning)
+            warnings.simplefilter("always", DcmeWarning)
+            with program.make_context("dcme-w2v", [*arguments], obj=prepare) as context:
+                program.invoke(context)
         return 0
     except click.ClickException as error:
         return _report(error, _in_one_line(error, arguments), error.exit_code, arguments)
@@ -150,6 +135,14 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
+
+
+def _show(others: Callable[..., None], message: Warning | str, *more: Any, **named: Any) -> None:
+    """Print each warning of this package as one line."""
+    if isinstance(message, DcmeWarning):
+        click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
+    else:
+        others(message, *more, **named)
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
