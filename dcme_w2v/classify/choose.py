@@ -67,7 +67,7 @@ KEPT = 3  # after each stage, 1/KEPT of the candidates continue with KEPT times 
 # Maximum number of weights in concurrent trials, and maximum number of stored scores.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
-Setting = dict[str, Any]  # a setting: values of options by name
+Setting = dict[str, Any]  # a setting consists of option values by name
 # Compares scores with labels, and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 

@@ -42,7 +42,7 @@ class Data:
     """The encoded text of a shard, with the counts of all shards."""
 
     ids: U32
-    counts: I64  # the sum of the shards' word counts
+    counts: I64  # the word counts, summed over all shards
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _distinct(words: Iterable[str]) -> Words:
     try:
         return Words.from_words(seen)
     except TypeError:
-        raise UsageError("words: must be strings; use a list of str") from None
+        raise UsageError("words: must be strings; pass a list of str") from None
 
 
 def _whole_counts(counts: ArrayLike) -> I64:
