@@ -178,7 +178,7 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
 
 @pytest.mark.parametrize("labels, message", [
     (["a", 1], "'a' and 1 have different types"), ([1, True], "1 and True have different"),
-    ([1.5, 2], "1.5 has the type float; give integers, booleans, or Unicode text without NUL"),
+    ([1.5, 2], "1.5 has the type float; use integers, booleans, or Unicode text without NUL"),
     ([b"a", b"b"], "has the type "
         "bytes"), (["a\0", "a"], "without NUL"), ([float("inf"), 1], "inf has the type "
         "float"),
