@@ -162,7 +162,7 @@ GUARDS = {
         "test_several_writers_leave_the_file_of_one_of_them",
         "test_readers_never_mix_versions",
     ],
-    "A symbolic link is": [
+    "If an output is a symbolic link": [
         "test_symbolic_links_are_kept_and_hard_links_unchanged",
         "test_a_folder_that_becomes_a_link_while_files_are_written_is_not_followed",
     ],
