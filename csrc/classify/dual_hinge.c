@@ -100,11 +100,14 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t 
                      (real)(me->shared->lambda / batch->weights[d]), (real)me->squares[d]);
     for (int64_t j = classes; j < width; j++)
         scores[j] = 0;
-    for (int64_t line = 0; line < width; line += DCME_PAD) {
-        if (!has_number(scores + line))
+    for (int64_t line = 0, end; line < width; line = end) {
+        int32_t moves = has_number(scores + line);
+        for (end = line + DCME_PAD; end < width && has_number(scores + end) == moves;)
+            end += DCME_PAD;
+        if (!moves)
             continue;
         dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
-        dcme_rank1_update(model->kernels, batch->rows, values, scores + line, n, DCME_PAD);
+        dcme_rank1_update(model->kernels, batch->rows, values, scores + line, n, end - line);
     }
 }
 

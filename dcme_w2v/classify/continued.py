@@ -123,7 +123,7 @@ class GrownFeatures(TextFeatures):
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
-    def _eligible(self, counts: CompressedRows, weights: F64 | None, width: int) -> Bools:
+    def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
         """Accept all features, because new documents alone do not show overall frequencies."""
         return np.ones(counts.shape[0], dtype=np.bool_)
 

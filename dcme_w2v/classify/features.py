@@ -71,6 +71,18 @@ class Counted:
     blocks: list[CompressedRows]
     weights: F64 | None
 
+    @functools.cached_property
+    def totals(self) -> list[F64]:
+        """The total count of each feature of each block, times the weights of the documents."""
+        return [_sums(one, self.weights, one.data) for one in self.blocks]
+
+    @functools.cached_property
+    def present(self) -> list[F64]:
+        """The total weight of the documents with each feature of each block."""
+        if self.weights is None:
+            return [np.diff(one.indptr).astype(np.float64) for one in self.blocks]
+        return [_sums(one, self.weights, np.ones_like(one.data)) for one in self.blocks]
+
 
 class TextFeatures:
     """Converts texts to sparse rows, with the columns that `fit_transform` chose.
@@ -325,17 +337,21 @@ class TextFeatures:
     def _chosen(self, counted: Counted, count: int) -> csr_matrix:
         """Choose the `count` most frequent columns of each block, and return their counts."""
         words, grams, subwords = counted.words, counted.grams, counted.subwords
-        parts = counted.blocks[: 1 + len(self._lengths)]
-        width = sum(part.shape[0] for part in parts)
+        used = [*range(1 + len(self._lengths))]
+        width = sum(counted.blocks[i].shape[0] for i in used)
         if subwords is not None and self._subwords != (0, 0):
-            parts = [*parts, counted.blocks[-1]]
+            used.append(-1)
         elif self._may_have_subwords:
             self.options, self._subwords = replace(self.options, subwords=NO_SUBWORDS), (0, 0)
-        every = stacked(parts)
-        totals = _sums(every, counted.weights, every.data)
+        every = stacked([counted.blocks[i] for i in used])
+        totals, present = (
+            np.concatenate([by_block[i] for i in used])
+            for by_block in (counted.totals, counted.present)
+        )
         first = grams.order()  # this order breaks ties
         orders = [first[first < width], np.arange(width, len(totals))]
-        is_eligible = self._eligible(every, counted.weights, width)
+        total = every.shape[1] if counted.weights is None else float(counted.weights.sum())
+        is_eligible = self._eligible(every, present, total, width)
         kept = [order[np.argsort(-totals[order], kind="stable")] for order in orders]
         order = np.concatenate([one[is_eligible[one]][:count] for one in kept])
         order = order[np.argsort(-totals[order], kind="stable")]
@@ -352,14 +368,12 @@ class TextFeatures:
         self._is_subword = order >= width
         return every.matrix()[order].T.tocsr()
 
-    def _eligible(self, counts: CompressedRows, weights: F64 | None, width: int) -> Bools:
+    def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
         """Return for each feature whether it occurs in neither too few nor too many documents.
 
         At least one of the first `width` features, the words and their n-grams, must be eligible.
         """
-        total = counts.shape[1] if weights is None else float(weights.sum())
-        highest = round(self.options.max_df * total, DECIMALS)
-        eligible: Bools = _sums(counts, weights, np.ones_like(counts.data)) <= highest
+        eligible: Bools = present <= round(self.options.max_df * total, DECIMALS)
         eligible &= np.diff(counts.indptr) >= self.options.min_df
         if not eligible[:width].any():
             advice = ["lower --min-df"] * (self.options.min_df > 1)
