@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
-from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import rotated
+from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.numeric.sparse_rows import inner_products, rotated
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -107,6 +108,9 @@ class Problem:
     is_unit : bool
         Whether documents that are classified have unit length without the features that no
         training document has.
+    second_block : callable, optional
+        Returns which columns of a feature setting form a second block, which is often the same for
+        several settings.
     """
 
     data: Labeled
@@ -116,6 +120,7 @@ class Problem:
     features: Sequence[Setting] = ({},)
     under: Callable[[Setting], csr_matrix] | None = None
     is_unit: bool = False
+    second_block: Callable[[Setting], Bools] | None = None
 
     def with_none(self) -> Problem:
         """Add a class for documents without a label, if there are any.
@@ -500,6 +505,7 @@ class Search:
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
         self._rotated: dict[int, tuple[csr_matrix, csr_matrix]] = {}
+        self._second: tuple[csr_matrix, F32] | None = None
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
         self._folds = folds_of(rarest(data, problem.classes), FOLDS, random, data.groups)
@@ -597,8 +603,23 @@ class Search:
             return rows
         if id(rows) not in self._rotated:
             # Keeping `rows` alive keeps its id unique.
-            self._rotated[id(rows)] = rows, rotated(rows)
+            self._rotated[id(rows)] = rows, rotated(rows, partial(self._products, setting))
         return self._rotated[id(rows)][1]
+
+    def _products(self, setting: Setting, rows: csr_matrix) -> F32:
+        """Return the inner products of rows, which reuse those of an equal second block."""
+        if self.problem.second_block is None:
+            return inner_products(rows)
+        is_second = self.problem.second_block(setting)
+        first, second = (rows[:, np.flatnonzero(one)] for one in (~is_second, is_second))
+        known = self._second and self._second[0]
+        if known is None or not all(
+            np.array_equal(getattr(known, name), getattr(second, name))
+            for name in ("data", "indices", "indptr")
+        ):
+            self._second = second, inner_products(second)
+        assert self._second is not None
+        return inner_products(first) + self._second[1]
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]

@@ -156,10 +156,10 @@ class TextFeatures:
     @names.setter
     def names(self, names: Words | Callable[[], Words] | None) -> None:
         self._names = names
-        self.__dict__.pop("_is_subword", None)
+        self.__dict__.pop("is_subword", None)
 
     @functools.cached_property
-    def _is_subword(self) -> Bools:
+    def is_subword(self) -> Bools:
         """Whether each column is a character n-gram, whose name begins with a space."""
         if self.names is None or self._subwords == (0, 0):
             return np.zeros(self.columns, dtype=bool)
@@ -167,7 +167,7 @@ class TextFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without values that can be recomputed."""
-        state = {k: v for k, v in self.__dict__.items() if k != "_is_subword"}
+        state = {k: v for k, v in self.__dict__.items() if k != "is_subword"}
         return state | {"_counted": None, "_names": self.names}
 
     @property
@@ -365,7 +365,7 @@ class TextFeatures:
             return Words.concatenated(spelled, place)
 
         self.names = names
-        self._is_subword = order >= width
+        self.is_subword = order >= width
         return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
@@ -457,7 +457,7 @@ class TextFeatures:
         rows = CompressedRows((data, counts.indices, counts.indptr), counts.shape)
         if self.options.norm != "l2":
             return rows
-        return within_blocks(rows, self._is_subword) if self._is_subword.any() else unit_rows(rows)
+        return within_blocks(rows, self.is_subword) if self.is_subword.any() else unit_rows(rows)
 
 
 def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:

@@ -261,7 +261,7 @@ def _calibrate(
         return
     elif held is None and data.held_together >= FOLDS and job.seconds != 0:
         job.reporter.stage("calibrating the probabilities", None, "documents")
-        given = replace(problem, data=data, under=None, given=options)
+        given = replace(problem, data=data, under=None, second_block=None, given=options)
         held = Search(given, reporter=job.reporter, received=job.received).scores({})
     if held is None or not held.labels:
         return

@@ -374,7 +374,14 @@ class FeatureSets:
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
             lambda one: self.under(one).data.matrix,
             text is not None and (text.options.hashing, text.options.norm) == (None, "l2"),
+            None if text is None else lambda one: self._text(one).is_subword,
         )  # fmt: skip
+
+    def _text(self, setting: Setting) -> TextFeatures:
+        """Return the text features of a setting."""
+        text = self.under(setting).text
+        assert text is not None
+        return text
 
 
 def _read_documents(

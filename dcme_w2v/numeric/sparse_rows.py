@@ -6,7 +6,7 @@ importing scipy takes as long as a prediction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from dcme_w2v._core.codec import scale_blocks
 from dcme_w2v.errors import UsageError
 
-from .arrays import F64, Array, Bools
+from .arrays import F32, F64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -119,7 +119,19 @@ def within_blocks(matrix: Any, is_second: Bools) -> Any:
     return with_values(matrix, data)
 
 
-def rotated(matrix: csr_matrix) -> csr_matrix:
+def inner_products(matrix: csr_matrix) -> F32:
+    """Return the inner products of all pairs of rows."""
+    is_common = np.bincount(matrix.indices, minlength=matrix.shape[1]) > COMMON * matrix.shape[0]
+    common, rare = (matrix[:, np.flatnonzero(one)] for one in (is_common, ~is_common))
+    dense = common.toarray()
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: F32 = dense @ dense.T + (rare @ rare.T).toarray()
+    return found
+
+
+def rotated(
+    matrix: csr_matrix, products_of: Callable[[csr_matrix], F32] = inner_products
+) -> csr_matrix:
     """If there are few long rows, return shorter rows that have the same inner products.
 
     The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
@@ -130,11 +142,7 @@ def rotated(matrix: csr_matrix) -> csr_matrix:
     count = matrix.shape[0]
     if count**2 > MOST_SQUARES * matrix.nnz:
         return matrix
-    is_common = np.bincount(matrix.indices, minlength=matrix.shape[1]) > COMMON * count
-    common, rare = (matrix[:, np.flatnonzero(one)] for one in (is_common, ~is_common))
-    dense = common.toarray()
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = (dense @ dense.T + (rare @ rare.T).toarray()).astype(np.float64)
+    products = products_of(matrix).astype(np.float64)
     if not np.isfinite(products).all():
         return matrix
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)

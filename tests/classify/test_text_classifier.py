@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 import dcme_w2v as dw
 from dcme_w2v import TextClassifier
 from dcme_w2v.declarations import flag_of
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import DcmeWarning, FormatError, UsageError
 
 WORDS = {"tea": "green black cup milk sugar leaf", "road": "red bus stop wheel train car"}
 TOPICS = ["tea", "road", "road"] * 30
@@ -358,7 +358,8 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         TextClassifier(init="m"),
         TextClassifier(init=model),
     ):
-        one.partial_fit(["a gray whale", "the whale swims"] * 20, ["sea"] * 40)
+        with pytest.warns(DcmeWarning, match="all new documents have the label 'sea'"):
+            one.partial_fit(["a gray whale", "the whale swims"] * 20, ["sea"] * 40)
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9
