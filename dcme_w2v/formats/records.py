@@ -46,7 +46,7 @@ def write_rows(
     columns: Sequence[str],
     rows: Iterable[Any],
     form: str,
-    is_awaited: bool,
+    is_awaited: bool = False,
     types: Mapping[str, Any] | None = None,
 ) -> None:
     """Write rows to a file atomically.
