@@ -35,7 +35,7 @@ demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; o
 
 # Two processes, since many tests use one thread; each has some of the rooms.
 PYTEST := $(BIN)/python -m pytest
-HALF := $(wildcard $(addprefix tests/,words text formats scdv sentences training cli))
+HALF := $(wildcard $(addprefix tests/,words text formats training few_labels latent cluster scdv sentences search numeric))
 define in_two # MARKS
 	@mkdir -p build; $(PYTEST) -q -m "$1" --durations=25 -p no:cacheprovider $(HALF) \
 	    >build/tests-2.log 2>&1 & second=$$!; \
