@@ -156,7 +156,7 @@ def _sts(s: Setup, out: str) -> Measures:
 def _tested(s: Setup, model: str, test: object, *more: object) -> Measures:
     found = s.json("classify test", model, test, *more)
     names = ("accuracy", "precision_at_1", "precision_at_5", "r_precision_at_5", "micro_f1")
-    names += ("macro_recall",) * ("class_weight" in dw.load(model).record)
+    names += ("macro_recall",) * ("class_weight" in load_classifier(model).record)
     for name in filter(found.__contains__, names):
         yield name.replace("_f1", " F1"), 100 * found[name], "%"
     if "log_likelihood" in found:
@@ -460,7 +460,8 @@ LEARN = "classify train {learned}"
 STEERED = (
     ("few", LEARN, "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "LONG = 5", "LONG = 20",
      "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1", "LEAD = 40", "LEAD = 160",
-     "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2"),
+     "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2",
+     "IDLE_IMPACT = 0", "IDLE_IMPACT = 0.02"),
     ("few", f"{LEARN} --loss softmax", "RATE = 4", "RATE = 16"),
     ("few", f"{LEARN} --solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
     ("few", "fuse fit {learned} --unlabeled {others}", "SEPARABLE = 0"),

@@ -119,3 +119,15 @@ def test_every_test_asserts_something():
     assert without_assertions([nothing.replace("pass", "assert x")]) == []
     sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")]
     assert without_assertions(sources) == []
+
+
+# ---- constants ----
+
+
+def test_every_constant_that_steers_training_was_compared_with_other_values():
+    lines = (ROOT / "scripts" / "benchmarks" / "results.csv").read_text(encoding="utf-8")
+    rows = "".join(line for line in lines.splitlines(True) if line.startswith("constants,"))
+    source = (ROOT / "dcme_w2v" / "classify" / "constants.py").read_text(encoding="utf-8")
+    names = re.findall(r"[A-Z][A-Z_0-9]+", "".join(re.findall(r"^[A-Z][^=]*=", source, re.M)))
+    assert len(names) > 20
+    assert [name for name in names if f"; {name} = " not in rows] == []
