@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 
 MIN_SIMILARITY = 0.66  # minimum similarity in spelling (0 to 1) of suggested names
-MAX_COMPARED = 64  # maximum number of characters of a name that are compared
+MAX_COMPARED = 64  # names are compared up to this many characters
 
 # Options of other programs, and this program's replacements.
-# The first replacement that a command has is suggested.
+# The first replacement that is an option of the command is suggested.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -54,7 +54,7 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands of other programs, and this program's replacements; the first that exists is suggested.
+# Commands of other programs and their replacements; the first that exists is suggested.
 _COMMANDS = """
 nn nearest most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -81,7 +81,7 @@ help: --help
 version: --version
 """
 
-# Attributes of other packages and of their vector classes, and this package's replacements.
+# Attributes of other packages and of their vector classes, with this package's replacements.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)
@@ -128,18 +128,18 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Parse a table; return the replacements for each name in the spelling of `plain_name`."""
+    """Parse a table of hints: map each name, spelled as by `plain_name`, to its replacements."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
 
 def option_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown option: what to use instead."""
+    """Return the hint that ends an unknown-option message: what to use instead."""
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
 def command_hint(name: str, known: Iterable[str], of_program: Iterable[str]) -> str:
-    """Return the end of a message about an unknown command of the program or a command group."""
+    """Return the hint that ends an unknown-command message: what to use instead."""
     given = _instead(_COMMANDS, name)
     here = [one for one in given if one.split()[0] in known]
     if not here and name in of_program:
@@ -174,10 +174,10 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
-    """Return the message of an `AttributeError`, which says what to use instead, if known."""
+    """Return an `AttributeError` message, which suggests a replacement if one is known."""
     return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 
 def plain_name(name: str) -> str:
-    """Return one spelling for all forms of a name, such as min-count for -minCount."""
+    """Normalize the spelling of a name, for example -minCount to min-count."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", name.lstrip("-")).replace("_", "-").lower()

@@ -26,7 +26,7 @@ _RAW = {"tokenize": ("words",)}
 
 @dataclass(frozen=True)
 class TokenizerOptions(Checked):
-    """Options that say how to split text into tokens."""
+    """Options for splitting text into tokens."""
 
     group = "Input"
 
@@ -109,7 +109,7 @@ class ColumnOptions(Checked):
 
 @dataclass(frozen=True)
 class VocabularyOptions(TokenizerOptions):
-    """Options that say how to split text into tokens, and which words to keep."""
+    """Options for splitting text into tokens and selecting the vocabulary."""
 
     group = "Input"
 
@@ -180,7 +180,7 @@ class SubwordOptions(Checked):
 
 @dataclass(frozen=True)
 class ClusterOptions(Checked):
-    """Options that say where training runs, and into how many parts its data is divided."""
+    """Options for where training runs, and for how many parts its data is divided into."""
 
     group = "Cluster"
 
@@ -203,7 +203,7 @@ class ClusterOptions(Checked):
 
 @dataclass(frozen=True)
 class SeedsOptions(Checked):
-    """Options for several runs with different seeds, and the table of their measures."""
+    """Options for several runs with different seeds, and for the table of their measures."""
 
     group = "Run"
 
@@ -222,7 +222,7 @@ class SeedsOptions(Checked):
 
 @dataclass(frozen=True)
 class LogOptions(Checked):
-    """The option for the log of a run."""
+    """The option for a run's log."""
 
     group = "Run"
 
@@ -244,7 +244,7 @@ def _check_interval(given: str) -> None:
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """Options that say where and how often to save checkpoints, and where to resume from."""
+    """Options for where and how often to save checkpoints, and where to resume from."""
 
     group = "Run"
 

@@ -207,7 +207,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits that this process's control groups set, as lists of words.
+    """Yield the limits of this process's control groups, each as the words of a limit file.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.
@@ -216,7 +216,8 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
         groups = GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for line in groups:  # a line is hierarchy:controllers:path; version 2 has no controllers
+    # Lines of /proc/self/cgroup are hierarchy:controllers:path; cgroup v2 has no controllers.
+    for line in groups:
         kinds, _, path = line.partition(":")[2].partition(":")
         if kinds and controller not in kinds.split(","):
             continue
@@ -233,7 +234,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
 
 
 def fresh_memory(size: int) -> mmap.mmap:
-    """Allocate `size` bytes directly from the system; deleting the object returns them.
+    """Allocate `size` bytes directly from the system; deleting the object frees them.
 
     A page takes memory when it is first used. The C library would keep some freed memory.
     """
@@ -265,7 +266,7 @@ def peak_memory() -> int:
 
 
 class ReceivedSignal:
-    """Records the first signal that arrived; `number` is None until then."""
+    """The first signal that arrived; `number` is None until then."""
 
     def __init__(self) -> None:
         self.number: int | None = None

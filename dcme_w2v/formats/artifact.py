@@ -1,4 +1,4 @@
-"""Read and write the native format of vectors, models and checkpoints: arrays and a record.
+"""Read and write native files, which contain the arrays and a record of vectors or a model.
 
 The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
@@ -54,9 +54,9 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
-_PIECE_BYTES = 8 << 20  # maximum number of bytes of an array that are written at a time
+_PIECE_BYTES = 8 << 20  # arrays are written in chunks of at most this many bytes
 MAX_HEADER = 100_000_000  # maximum size of a header in bytes, as in the safetensors library
-# For each kind of file, the class ("module:class") whose method `load` reads files of this kind.
+# For each kind of file, the class ("module:class") whose method `load` reads it.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
@@ -76,7 +76,7 @@ Arrays = Mapping[str, Array | ChunkedArray]
 
 @dataclass(frozen=True)
 class Model:
-    """The contents of a native file: its record and arrays.
+    """The contents of a native file: its arrays, and its record of metadata.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Model:
     arrays: dict[str, Array]
 
     def array(self, name: str, dtype: str, *shape: int | None, finite: bool = True) -> Array:
-        """Return a required array after checking its dtype and shape (None: any length).
+        """Return a required array after checking its dtype and shape (None allows any length).
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class Model:
     def strings(self, name: str) -> list[str]:
         """Return a nonempty list of distinct strings from the record."""
         found = self.value(name, list)
-        # A string has an unpaired surrogate.
+        # `encode` raises an error if a string contains an unpaired surrogate.
         with contextlib.suppress(TypeError, UnicodeEncodeError):
             "".join(found).encode()
             if 0 < len(found) == len(set(found)):
@@ -212,11 +212,11 @@ def shown(value: Any) -> str:
     return reprlib.repr(value).encode("unicode_escape").decode()
 
 
-# ---- the command line ----
+# ---- the recorded command line ----
 
 
 def recorded_arguments() -> list[str] | None:
-    """Return the command-line arguments of this process if it is dcme-w2v, otherwise None."""
+    """Return this process's command-line arguments if it runs dcme-w2v, otherwise None."""
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
@@ -225,7 +225,7 @@ def recorded_arguments() -> list[str] | None:
 
 def command_of(arguments: Any) -> str | None:
     """Format recorded arguments as a shell command line; None if there are none."""
-    with contextlib.suppress(TypeError, KeyError):  # the record was written by another program
+    with contextlib.suppress(TypeError, KeyError):  # another program wrote an invalid record
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -293,7 +293,7 @@ def _json(value: Any) -> str:
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Yield the bytes of a safetensors file."""
-    # Arrays with the largest items come first, so that each array is aligned.
+    # Write arrays with larger elements first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
@@ -311,7 +311,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
-    """Yield the bytes of an array in C order, piece by piece."""
+    """Yield the bytes of an array in C order, in chunks."""
     chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
@@ -333,7 +333,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # The documents decide which of these kinds of model `classify train` writes.
+    # Which of the kinds in OF_CLASSES `classify train` writes depends on the documents.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists and is not a {kind} model; name another file")
 
@@ -416,7 +416,7 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
-    """Return the metadata and the arrays of a safetensors file, read-only.
+    """Return the metadata and the read-only arrays of a safetensors file.
 
     Raises
     ------
@@ -464,7 +464,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
-    """Return the begin, end, name, dtype and shape of an array, according to its header entry."""
+    """Return an array's start, end, name, dtype and shape from its header entry."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]
@@ -485,7 +485,7 @@ def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatEr
 
 
 MAGIC = b"\x93NUMPY"
-READ_BYTES = 4 << 20  # larger files are memory-mapped instead of read
+READ_BYTES = 4 << 20  # larger files are memory-mapped instead of read (size in bytes)
 
 
 def contents(file: Any, path: PathLike) -> U8:
@@ -493,7 +493,7 @@ def contents(file: Any, path: PathLike) -> U8:
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
-        mapped.filename = os.fspath(path)  # `check_mapped` looks for this attribute
+        mapped.filename = os.fspath(path)  # `check_mapped` needs the file name
         return mapped
     data = np.fromfile(file, np.uint8)
     data.flags.writeable = False
@@ -501,7 +501,7 @@ def contents(file: Any, path: PathLike) -> U8:
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Return the header of an .npy file in C order."""
+    """Return an .npy header for an array in C order."""
     start = io.BytesIO()
     numpy_format.write_array_header_1_0(
         start, {"descr": dtype.str, "fortran_order": False, "shape": shape}
@@ -532,7 +532,7 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy passes on all errors of Python's parser
+        except Exception as error:  # numpy propagates all errors of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
 

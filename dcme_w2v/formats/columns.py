@@ -43,17 +43,17 @@ ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
 MOST_COMPRESSED = 50  # ordinary row groups decode to less than this many times their stored size
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
-SEEN_ROWS = 1000  # number of rows at the start of a file in which each column must occur
+SEEN_ROWS = 1000  # each column must occur in this many rows at the start of a file
 DELIMITERS = ",\t;|"
 DATASET_INFO = "dataset_info.json"  # a file that the datasets library writes next to the data files
-_HEAD = 4096  # number of bytes at the start of a file from which the format is detected
+_HEAD = 4096  # the format is detected from this many bytes at the start of a file
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _SHOWN = 20  # maximum number of columns that an error message lists
 
 
 @dataclass(frozen=True)
 class Table:
-    r"""A file of rows, with the names of the columns to read from it.
+    r"""A tabular file, and the names of the columns to read from it.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ Source: TypeAlias = str | Table
 
 
 class Row(NamedTuple):
-    """The labels, the text (None for a null) and the `Table.keep` values of a row.
+    """A row's labels, its text (None if it is null) and its values in the `Table.keep` columns.
 
     If the value is several lists of tokens, each list is a line of the text.
     """
@@ -138,7 +138,7 @@ class Row(NamedTuple):
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Convert paths to tables with these columns; if no text column is given, return the paths."""
+    """Convert paths to tables with these columns; without a text column, return the paths."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
@@ -146,12 +146,12 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
 
 
 def like(path: str, other: Source) -> Source:
-    """Return a path, as a table with the same columns as `other` if `other` is a table."""
+    """Return a path, converted to a table with the columns of `other` if `other` is a table."""
     return replace(other, path=path) if isinstance(other, Table) else path
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, with a list of the columns, if `head` is the beginning of a table.
+    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
 
     The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
@@ -173,7 +173,7 @@ def check_no_table(path: str, head: bytes) -> None:
         return
     try:
         names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
-    except CorpusError:  # the table cannot be opened, for example on standard input
+    except CorpusError:  # the file cannot be opened as a table, for example standard input
         names = []
     except (ValueError, RecursionError):  # the file is text that happens to begin with a brace
         return
@@ -192,7 +192,7 @@ def is_named_csv(path: str) -> bool:
 def read_rows(
     table: Table, file: CorpusFile | None = None, joined: bool = False
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the number (from 1) and the contents of each row in a table.
+    """Yield each row of a table with its number, counted from 1.
 
     With `joined`, several rows of one line each may be yielded together as one text, with the
     number of the last row.
@@ -240,7 +240,7 @@ def read_rows(
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
-    """Yield the contents of rows that are dicts; the first dict must have all columns."""
+    """Convert each dict to a `Row`; the first dict must have all columns."""
     forms = set[bool]()
     for number, item in enumerate(items, 1):
         try:
@@ -348,7 +348,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield the values of `Table.names` for each row, or for many rows joined if `joined`."""
+    """Yield each row's values of `Table.names` or, if `joined`, the texts of many rows as lines."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -361,7 +361,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Yield records in which columns defined by folder names (``label=a``) come from the path."""
+    """Yield records, taking columns defined by folder names (``label=a``) from the path."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -455,7 +455,7 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
         else:
             source = pa.ipc.open_file(pa.OSFile(path))
         return source, source.schema
-    except NotImplementedError as error:  # a damaged file may have a type that does not exist
+    except NotImplementedError as error:  # a damaged file may contain a nonexistent type
         raise ValueError(str(error)) from None
 
 
@@ -514,7 +514,7 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
-    """Return the class names of a column in which the datasets library wrote class numbers.
+    """Return the class names for a column of class numbers written by the datasets library.
 
     The datasets library stores them in the schema of the file and, for a folder, in
     dataset_info.json.
@@ -554,7 +554,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Raise an error for types whose values may share bytes: their decoded size is unbounded."""
+    """Reject types whose values may share bytes, because their decoded size is unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -573,7 +573,7 @@ def _check_types(types: Iterable[Any]) -> None:
 
 
 def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
-    """Yield the values of a column as lists of at most `step` rows.
+    """Yield the values of a column as lists of at most `step` values.
 
     A value of a dictionary column is one object, however many rows have it.
     """
@@ -621,14 +621,14 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # If data compresses this well, even one row may need a large dictionary.
+        # If data compresses this well, assume few rows: even one may need a large dictionary.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)
 
 
 def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
-    """Return the Arrow types of those `Table.keep` columns that have one type in all files."""
+    """Return the Arrow type of each `Table.keep` column that has the same type in all files."""
     found: list[dict[str, Any]] = []
     for table in sources:
         kind = None
@@ -647,7 +647,7 @@ def kept_types(sources: Iterable[Source]) -> dict[str, Any]:
 
 
 def row_groups(table: Table) -> list[Table]:
-    """Split a Parquet file into tables, one per row group; return other tables whole."""
+    """Split a Parquet file into one table per row group; return other tables unchanged."""
     if kind_of_table(table.path) != "Parquet":
         return [table]
     count = _opened(table.path, "Parquet")[0].num_row_groups
@@ -665,6 +665,6 @@ def _rows_before(table: Table) -> int:
 
 
 def kind_of_table(path: str) -> str | None:
-    """Return a file's format by its magic bytes, or None for CSV, text and compressed files."""
+    """Detect a table's format by magic bytes; return None for CSV, text and compressed files."""
     with CorpusFile(path, begins=True) as file:
         return None if file.packed else sniff(io.BufferedReader(file).read(_HEAD))

@@ -252,7 +252,7 @@ class Corpus:
 
     @property
     def bytes_total(self) -> int | None:
-        """Total size of the files in bytes, or None if the size of one is unknown."""
+        """Total size of the files in bytes, or None if the size of any file is unknown."""
         known = [size for size in self.sizes if size is not None]
         return sum(known) if len(known) == len(self.sizes) else None
 
@@ -265,7 +265,7 @@ class Corpus:
                 behind += file.bytes_read
 
     def _rows(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
-        """Yield the rows of a table as lines; a null is an empty line."""
+        """Yield the rows of a table as lines; a null becomes an empty line."""
         table: Any = self.spans[number].path
         rows = read_rows(table, file, joined=True)
         texts = (Tokenized(r.text or b"") if r.is_tokenized else r.text or b"" for _, r in rows)
@@ -279,10 +279,10 @@ class Corpus:
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
         within_line, size = False, self.sizes[number]
-        # The buffer of a small file is small: filling it with zeros takes longer than reading.
+        # Use a small buffer for a small file: zeroing a large one takes longer than reading.
         block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
-            # The remainder may be part of one very long word: double the buffer to copy it rarely.
+            # The remainder may be part of a very long word: double the buffer to copy it rarely.
             buffer = bytearray(len(rest) + max(block, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + fill(file, memoryview(buffer)[len(rest) : -1])
@@ -312,7 +312,7 @@ class Corpus:
 
 
 def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
-    """Yield blocks whose lines are texts; all texts in a block are tokenized, or none is."""
+    """Join texts as the lines of blocks; tokenized texts and other texts get separate blocks."""
     offset = 0
     for held in blocks(texts, block_bytes):
         text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
@@ -322,7 +322,7 @@ def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return the end of the last whole line or, if there is none, of the last whole word, or 0."""
+    """Return the end of the last complete line, else of the last complete word, else 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
@@ -345,7 +345,7 @@ CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
 
 
 class Sentences:
-    """An iterable of sentences, read once as one stream of blocks.
+    """An iterable of sentences, which is read once, as a stream of blocks.
 
     Parameters
     ----------
@@ -374,14 +374,14 @@ class Sentences:
         return _joined(self.lines(), BLOCK_BYTES)
 
     def lines(self) -> Iterator[Text]:
-        """Yield sentences without line feeds; each line of a longer text is a sentence."""
+        """Yield sentences; split each text that contains line feeds into one sentence per line."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):
                 if row.text is not None:
                     yield Tokenized(row.text) if row.is_tokenized else row.text
             return
-        # `encode` handles invalid surrogates.
+        # Keep surrogates here, because `encode` handles invalid ones.
         for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
             if isinstance(text, bytes):
                 text = text.removeprefix(BYTE_ORDER_MARK if not number else b"")
@@ -411,7 +411,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         if "\n" in path or (is_text and not is_corpus_path(path)):
             raise UsageError(f"--corpus={path!r:.60}: is text, not a file; use a list of sentences")
         return as_paths(corpus), None
-    if hasattr(corpus, "columns"):  # a table of pandas, polars or pyarrow
+    if hasattr(corpus, "columns"):  # a pandas, polars or pyarrow table
         raise UsageError(
             "--corpus: a DataFrame cannot be read as text; use its text column, such as df['text']"
         )
@@ -449,7 +449,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise an error before work starts if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # the warnings are issued when the corpus is read
+    with without_warnings():  # reading the corpus later issues the same warnings
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

@@ -33,7 +33,7 @@ _CONLLU_COLUMNS = 10
 
 
 class Document(NamedTuple):
-    """A document: its labels, its text, and its place in the file.
+    """A document with its labels, its text and its position in the file.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Document(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The position for messages: ``FILE:LINE``."""
+        """The document's position, as ``FILE:LINE`` for messages."""
         return f"{self.path}:{self.line}"
 
 
@@ -182,7 +182,7 @@ def _has_labels(path: str) -> bool:
 
 
 def _whole_files(files: Sequence[tuple[str, str]], encoding_errors: str) -> Iterator[Document]:
-    """Yield each file as a document."""
+    """Yield each file as one document."""
     for label, path in files:
         content = read_whole(path).removeprefix(BYTE_ORDER_MARK)
         text = b" ".join(valid(content, encoding_errors, f"{path}: byte {{}}".format).split())
@@ -261,7 +261,7 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-# Features of the positions before the start and after the end of a sentence.
+# Feature names for positions before the start and after the end of a sentence.
 START, END = "<s>", "</s>"
 AFFIX = 4  # maximum number of characters in prefix and suffix features
 
@@ -310,7 +310,7 @@ def read_sentences(
 
 
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the columns (token, ..., tag) of each line.
+    """Yield each line's number and columns (token, ..., tag).
 
     Comments before the lines are skipped, as in CoNLL-U: lines that begin with #, and of which one
     has another number of columns. Of the ten columns of CoNLL-U only the form and the universal
@@ -350,7 +350,7 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
 
 
 def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
-    """Yield each token as a document; its label is the tag, and its text lists the features."""
+    """Yield each token as a document whose label is the tag and whose text lists the features."""
     for sentence in sentences:
         for i, features in enumerate(token_features(sentence.tokens)):
             labels = (sentence.tags[i],) if sentence.tags else ()

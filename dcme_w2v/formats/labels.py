@@ -12,7 +12,7 @@ _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
 _LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
 _EMPTY = "[]", "()", "{}", "set()"  # spellings of empty lists that are stored as text
-# Values of a 0/1 column, which states whether a label applies.
+# In a 0/1 column, these values state that a label applies.
 _YES = "1", "True", "true", "TRUE"
 INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
@@ -28,7 +28,7 @@ class NoneOfThese(tuple[str, ...]):
 
 
 def label_of(text: str) -> str:
-    """Normalize the spaces in a label, and write 1.0 as 1."""
+    """Normalize the spaces in a label, and convert whole-number floats such as 1.0 to 1."""
     label = " ".join(text.split())
     return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
 
@@ -80,7 +80,7 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             found = ast.literal_eval(text.strip())
             found = sorted(found, key=str) if isinstance(found, set) else found
             return [found] if isinstance(found, str) else list(found)
-    # Not a Python list, for example because of 07 or a line break in quotes.
+    # The text is not a valid Python list, for example because it contains 07.
     except (ValueError, SyntaxError):
         pass
     raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels with |")

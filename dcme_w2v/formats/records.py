@@ -20,7 +20,7 @@ JSON_LINES = ".jsonl"
 
 
 def form_of(path: PathLike, as_json: bool) -> str:
-    """Return a path's output format: the suffix of a table or of JSON lines, or "" for text.
+    """Return the output format of a path: its suffix for tables and JSON lines, or "" for text.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def write_rows(
 
 
 def cell(value: Any) -> str:
-    """Format a value as one line without tabs; a null is empty."""
+    """Format a value as one line without tabs, and a null as an empty string."""
     return "" if value is None else " ".join(str(_joined(value)).split())
 
 
@@ -107,7 +107,7 @@ def _joined(value: Any) -> Any:
 
 
 def _of_one_type(parts: list[Any], kind: Any) -> list[Any]:
-    """Convert the parts of a column to a type that all of them have, or else to text."""
+    """Convert the chunks of a column to a common type, or to text if they have none."""
     import pyarrow as pa
 
     try:
@@ -125,7 +125,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _encodable(value: Any) -> Any:
-    """Replace surrogates in texts with ?, as in the other formats."""
+    """Replace surrogates in texts with question marks, as in the other formats."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list | tuple):
@@ -138,7 +138,7 @@ def _encodable(value: Any) -> Any:
 def _write_parquet(
     path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
 ) -> None:
-    """Write Parquet; rows stay in memory, as Arrow columns, until their types are known.
+    """Write Parquet; keep rows in memory, as Arrow columns, until all types are known.
 
     A column with values of several types is written as text; values other than text are JSON.
     """
@@ -152,9 +152,9 @@ def _write_parquet(
             return pa.array(values, known.get(name))
         except UnicodeEncodeError:  # a text has surrogates
             values = _encodable(values)
-        except OverflowError:  # an integer is 2^63 or more
+        except OverflowError:  # an integer is too large for int64
             known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the values have several types
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the chunk contains values of several types
             known[name], values = pa.string(), [*map(_as_text, values)]
         return array(name, values)
 

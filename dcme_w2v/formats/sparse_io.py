@@ -54,7 +54,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file name has a suffix of sparse rows, ignoring a compression suffix."""
+    """Return whether a file name has a suffix of a sparse format, ignoring compression suffixes."""
     is_file = isinstance(path, str)
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 
@@ -134,7 +134,7 @@ def read_npz(path: PathLike) -> csr_matrix:
         matrix = sparse.load_npz(file)
         if matrix.format not in ("coo", "csr", "csc"):
             raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
-        _check_size(total + 8 * matrix.shape[0], name)  # each row start takes 8 bytes
+        _check_size(total + 8 * matrix.shape[0], name)  # each offset of a row takes 8 bytes
         return checked_rows(matrix)
 
 
@@ -159,7 +159,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
 
 @contextlib.contextmanager
 def _reading(name: str, what: str, writer: str) -> Iterator[None]:
-    """Convert errors in the block, which corrupt files cause, to this program's errors."""
+    """Convert errors that corrupt files cause in the block to this program's errors."""
     try:
         with without_warnings():
             yield
@@ -175,7 +175,7 @@ def _reading(name: str, what: str, writer: str) -> Iterator[None]:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise an error if a file would expand more than real data does, or need too much memory."""
+    """Raise an error if a file would expand implausibly, or need too much memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
@@ -289,7 +289,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns in all files, or None if any of them is an svmlight file.
+    """Return the number of columns that all files have, or None if one is an svmlight file.
 
     An svmlight file shows only the columns that occur in it.
 
@@ -312,7 +312,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
 
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Stack matrices vertically; the result is as wide as the widest of them."""
+    """Stack matrices vertically; narrower matrices get empty columns."""
     from scipy.sparse import csr_matrix, vstack
 
     width = max(part.shape[1] for part in parts)
@@ -334,7 +334,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 class _SvmWriter:
-    """Writes svmlight lines "label column:value ..."; labels are numbered from 1."""
+    """A writer of svmlight lines "label column:value ..."; labels are numbered from 1."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -351,7 +351,7 @@ class _SvmWriter:
 
 
 class _NpzWriter:
-    """Collects values and column indices in temporary files until their number is known.
+    """An .npz writer that keeps values and column indices in temporary files until it ends.
 
     Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
     halves them. Values hardly compress, and are stored.
@@ -415,7 +415,7 @@ def write_batches(
     batches: Iterable[tuple[csr_matrix, Sequence[tuple[str, ...]]]],
     labels: str | None,
 ) -> dict[str, int]:
-    """Write batches of rows and their labels; return how much was written.
+    """Write batches of rows and their labels; return the numbers of rows and entries written.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
 
 
 def told_texts(items: Any) -> list[Text]:
-    """Convert texts by `as_texts`, and warn if some are empty or missing."""
+    """Convert texts with `as_texts`, and warn if some are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
         warn(f"{empty:,} of {len(texts):,} texts are empty or missing; they have no features")
@@ -170,7 +170,7 @@ def blocks(
     most: int | None = None,
     size_of: Callable[[Any], int] = len,
 ) -> Iterator[list[T]]:
-    """Group texts into lists; either all texts in a list are `Tokenized`, or none is.
+    """Group texts into lists in which either all texts are `Tokenized` or none is.
 
     A list has `most` texts, or fewer with about `most_bytes`, and is yielded as soon as it is full.
     """
@@ -190,6 +190,6 @@ def blocks(
 
 
 def joined(texts: list[Text]) -> Text:
-    """Join texts as lines, `Tokenized` if they are; line feeds within a text become spaces."""
+    """Join texts as lines, `Tokenized` if the texts are; line feeds within a text become spaces."""
     text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
     return Tokenized(text) if isinstance(texts[0], Tokenized) else text

@@ -1,4 +1,4 @@
-"""Lists of distinct words, which are stored as one block of bytes, and vocabularies."""
+"""Vocabularies, and lists of distinct words stored as one block of bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike, path_name
 
 MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
-_SCANS = 8  # number of lookups by scanning after which an index is built
+_SCANS = 8  # an index is built after this many lookups by scanning
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -39,7 +39,7 @@ def check_lengths(words: Words, where: str) -> None:
 
 
 class Words(Sealed, Immutable, Sequence[str]):
-    """A sequence of distinct words with lookup by word.
+    """A sequence of distinct words, which finds the index of a word.
 
     A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
     length of the words, and is the layout of the C core.
@@ -114,7 +114,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return next(iter(self.numbers([wanted])), None)
 
     def numbers(self, words: list[bytes]) -> list[int]:
-        """Return the indices of those given words that are in the list."""
+        """Return the indices of the given words, omitting words that are not in the list."""
         return self.table.find(words)
 
     @property
@@ -141,7 +141,7 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @classmethod
     def concatenated(cls, parts: Sequence[Words], rows: I64) -> Words:
-        """Return the words with the given indices among the words of all parts."""
+        """Return the words with the given indices in the concatenation of all parts."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         text = np.concatenate([part.text for part in parts])
         return Words(text, np.append(0, np.cumsum(lengths))).chosen(rows)
@@ -169,7 +169,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
+_WRITTEN_AT_ONCE = 1 << 16  # words are formatted in blocks of this many
 
 
 class Vocabulary(Words):
@@ -210,7 +210,7 @@ class Vocabulary(Words):
 
     @classmethod
     def load(cls, path: PathLike) -> Vocabulary:
-        """Read lines "word count", as `save` and the option -save-vocab of word2vec.c write them.
+        """Read "word count" lines, as written by `save` or by word2vec.c with -save-vocab.
 
         The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
         word2vec.c adds, and lines with a count of 0 are skipped.
@@ -257,7 +257,7 @@ class Vocabulary(Words):
         return list(itertools.islice(self.items(), count))
 
     def save(self, path: PathLike) -> None:
-        """Write lines "word count"; ``-`` is standard output."""
+        """Write one line "word count" per word; ``-`` is standard output."""
         with atomic_write(path) as file:
             file.writelines(count_lines(self, self.counts))
 

@@ -21,7 +21,7 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # the label of all rows if there are no labels
+OWN = -1  # the label of every row if there are no labels
 NEVER = np.float32(-1e30)  # replaces log 0, because sums with -inf could be NaN
 MIN_CLASS_SIZE = 0.5  # without labels, a class becomes empty if the sum of its xi is below this
 
@@ -70,7 +70,7 @@ class Observations:
 
 
 class Cost:
-    """The cost of a model's weights and alpha on observations, and their posterior xi.
+    """The cost of a latent-class model on observations, and its weights, alpha and posterior xi.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        # `Columns` also transposes the rows.
+        # creating `Columns` also transposes the rows
         self._columns = core.Columns(self._documents, self._by_label)
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
@@ -150,7 +150,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Otherwise, a few rows could revive an empty class, because its weight would be 1 / 0.
+            # Otherwise, dividing by a tiny total would let a few rows revive an empty class.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
@@ -191,6 +191,6 @@ def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
     numbers = 2 * HISTORY + 5  # number of float64 vectors of the weights' size that L-BFGS keeps
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3  # xi, the log alpha of each row's label, and a copy
-    rows += data.matrix.nnz * 8  # a transposed copy of the rows is stored, too
+    rows = data.count * (latent + PAD) * 4 * 3  # xi, a copy of it, and each row's log alpha
+    rows += data.matrix.nnz * 8  # the rows are also stored transposed
     require_memory(weights + rows, f"--latent={latent}: fitting", "use fewer classes, or --lsa")

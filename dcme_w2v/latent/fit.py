@@ -24,9 +24,9 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations in each M-step
-# Number of E-steps per EM iteration without labels, in which xi approaches 0 and 1 slowly.
+# Number of E-steps per EM iteration without labels, because xi then approaches 0 and 1 slowly.
 E_STEPS = 3
-SMOOTHING = 0.1  # count that is added to each label in each latent class
+SMOOTHING = 0.1  # pseudocount of each label in each latent class
 EMPTY = 0.5  # a class is reported as empty if the sum of its xi is below this
 
 
@@ -196,7 +196,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # the default penalty is the lambda of the ridge regression, divided by K
+    if l2 is None:  # by default, the ridge regression's lambda divided by K
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

@@ -55,7 +55,7 @@ def fit_files(
     options: LatentOptions,
     progress: ProgressLike = False,
 ) -> LatentClassifier:
-    """Fit a latent-class model to files of documents, and save it.
+    """Fit a latent-class model to document files, and save it.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _fitted(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None
 ) -> list[list[dict[str, Any]]]:
-    """Return for each latent class the documents that belong to it with the highest probability.
+    """Return the documents that most probably belong to each latent class.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the numbers of latent classes to compare; [None] means only the default."""
+    """Return the candidate numbers of latent classes; [None] means only the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
             "--unsupervised: is not supported with --holdout, which requires labels; omit one"

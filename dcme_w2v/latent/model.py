@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # probabilities below this are raised to it
-_SUM = 1e-3  # maximum difference between 1 and the sum of a row of alpha
+MIN_ALPHA = 1e-300  # smaller probabilities are raised to this value
+_SUM = 1e-3  # maximum deviation from 1 of the sum of a row of alpha
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +119,7 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class by its size, labels (with alpha) and specific words.
+        """Describe each latent class by its size, labels (with alpha) and most specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -188,7 +188,7 @@ class LatentClassifier(Predictor):
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Given `log p`, return `log sum_k p_k alpha_km`, shape (documents, classes)."""
-    # This value is at least -log(latent), so exp does not underflow.
+    # The largest probability is at least 1 / latent, so exp does not underflow for it.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)
     with one_blas_thread():

@@ -24,7 +24,7 @@ INITS = ("auto", *START_NUMBERS)
 
 @dataclass(frozen=True)
 class LatentOptions(Checked):
-    """Options that say how to fit a latent-class model."""
+    """Options for fitting a latent-class model."""
 
     group = "Model"
 
@@ -77,10 +77,10 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels, k-means has STARTS_UNSUPERVISED starts.
-# The quadratic is best with fewer than FEW_LATENT classes, and has OF_QUADRATIC times as many.
+# Without labels, k-means runs from STARTS_UNSUPERVISED starts.
+# With fewer than FEW_LATENT classes, `quadratic` is best and gets OF_QUADRATIC times as many.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-# Factor for the number of starts with few documents, whose cost has more local optima.
+# With few documents, there are more starts by this factor, because the cost has more local optima.
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000
 EPOCHS = 100
 DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadratic`

@@ -110,7 +110,7 @@ class Quadratic:
 
 
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
-    """Return a random posterior: rows of uniform random numbers, scaled so that each sums to 1."""
+    """Return a random posterior: uniform random rows, each scaled to sum to 1."""
     drawn = random.random((count, latent))
     return drawn / drawn.sum(axis=1, keepdims=True)
 
@@ -184,7 +184,7 @@ KEPT = 0.9  # weight of the method's result in xi; the remaining weight is sprea
 
 
 class Starts:
-    """Computes the starting points of a fit; the quadratic is computed only once.
+    """The starting points of a fit; the quadratic approximation is computed only once.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Starts:
         return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
-        """Return the starts that the options select, each as a method and a number.
+        """Return the starts that the options select, each as a method and its index.
 
         If there are no labels and few classes, most starts use the quadratic.
         """
@@ -244,7 +244,7 @@ class Starts:
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
-        """Cluster the documents' principal components, scaled to unit length, by k-means."""
+        """Cluster the documents by k-means on their principal components, scaled to unit length."""
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)

@@ -1,4 +1,4 @@
-"""Array helpers for finite values, immutability, memory mapping, pieces and weighted means."""
+"""Array helpers: finite values, immutability, memory mapping, chunks and weighted means."""
 
 import contextlib
 import math
@@ -40,7 +40,7 @@ class Immutable:
         raise AttributeError(f"{name}: {type(self).__name__} objects are immutable")
 
 
-_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects are sealed, too
+_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects are also made read-only
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -49,7 +49,7 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed; comparing, copying and writing as JSON work as for a dict."""
+    """A dict that cannot be changed; it is compared, copied and written as JSON like any dict."""
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -59,7 +59,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class ReadOnlyList(list[Any]):
-    """A list that cannot be changed; comparing, copying and writing as JSON work as for a list."""
+    """A list that cannot be changed; it is compared, copied and written as JSON like any list."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse
@@ -82,7 +82,7 @@ def is_public(name: str) -> bool:
 
 
 def sealed(value: Any) -> Any:
-    """Return a value that cannot be changed in place.
+    """Make a value read-only, and return it or a read-only copy.
 
     Arrays become read-only in place, including those in objects of this package; dicts and lists
     are replaced by read-only copies.
@@ -144,7 +144,7 @@ def without_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ChunkedArray:
-    """An array that is written in pieces, so that it is never entirely in memory.
+    """An array that is produced in chunks, so that it is never entirely in memory.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class ChunkedArray:
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __iter__(self) -> Iterator[Array]:
-        """Yield the pieces.
+        """Yield the array in chunks.
 
         Raises
         ------
@@ -232,7 +232,7 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return how specific words are to a group, given the logarithms of their rarity outside it.
+    """Return each word's specificity to a group, given the logarithm of its rarity outside it.
 
     A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
     rarest words.
@@ -244,7 +244,7 @@ def specificity(rarity: Array) -> F64:
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:
-    """Return the mean of several tables, in which each row is weighted by its counts.
+    """Return the mean of several tables, weighting each table's rows by their counts.
 
     This is the weighted parameter mixture of Mann et al. (2009), with counts as weights.
 

@@ -7,7 +7,7 @@ import numpy as np
 from .arrays import F64
 
 SUFFICIENT = 1e-4  # minimum decrease per step, as a fraction of the expected decrease (Armijo 1966)
-SHORTEST = 1e-12  # the search along a direction ends when the step factor falls below this value
+SHORTEST = 1e-12  # the line search ends when the step factor falls below this value
 ITERATIONS = 200
 
 

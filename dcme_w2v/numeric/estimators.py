@@ -29,7 +29,7 @@ class Fitted:
     `fit` that fails changes nothing; see `parameters`.
     """
 
-    _learned = ""  # the name of an attribute that only `fit` sets
+    _learned = ""  # name of the attribute whose presence shows that `fit` was called
 
     @property
     def _progress(self) -> Any:
@@ -179,7 +179,7 @@ def parameters(
         for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
             setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 and later have already done this
+            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 and later already clean docstrings
             text = text.replace("{options}\n", described(fields, names))
             text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
@@ -259,7 +259,7 @@ def _seed_of(random_state: Any) -> int:
 
 
 def is_unlabeled(labels: Array) -> Bools:
-    """Return for each row whether it has no label, shape (rows,).
+    """Return a mask of the rows without a label, shape (rows,).
 
     An unlabeled row has the label -1, None, NaN or NA, or "-1", because numpy converts -1 in a list
     of names to "-1".
@@ -288,12 +288,12 @@ def check_all_labeled(y: Any) -> None:
     if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
-            return  # "-1" is a class if all labels are numbers as text
+            return  # "-1" is an ordinary class if all labels are numeric strings
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
-    if max(known, default=0) > 1:  # if all labels are -1, 0 or 1, then -1 is a class, too
+    if max(known, default=0) > 1:  # -1 is an ordinary class if all labels are -1, 0 or 1
         warn(f"the label -1 of {count:,} rows counts as a class; if -1 means no label, {remedy}")
 
 
@@ -336,7 +336,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN values had turned integers into floats
+        filled = filled.astype(np.int64)  # integer labels with NaN were stored as floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 
@@ -353,7 +353,7 @@ def _as_array(y: Any) -> Array:
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Convert `sample_weight` to one weight per row; None means 1, and a number applies to all.
+    """Convert `sample_weight` to one weight per row; None means 1, a number is used for all rows.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def kmeans(
 
 
 def memberships(nearest: I64, clusters: int) -> F32:
-    """Return a matrix (points, clusters) that has a 1 at the cluster of each point."""
+    """Return a matrix, shape (points, clusters), with a 1 in the column of each point's cluster."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
     return chosen
@@ -144,7 +144,7 @@ def _means(
     clusters: int,
     threads: int | None,
 ) -> F64:
-    """Return the mean of each cluster; empty clusters get the points farthest from centers."""
+    """Return each cluster's mean; empty clusters get the points farthest from their centers."""
 
     def sums(rows: slice) -> F32:
         return memberships(nearest[rows], clusters).T @ points[rows]

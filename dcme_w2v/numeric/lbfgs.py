@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .arrays import F64
 from .parallel import one_blas_thread
 
-HISTORY = 6  # number of stored correction pairs, each of two vectors of the point's size
+HISTORY = 6  # number of stored correction pairs, each consisting of two vectors of the point's size
 EVALUATIONS = 10  # maximum average number of evaluations per iteration
 
 Function = Callable[[F64], tuple[float, F64]]
@@ -78,7 +78,7 @@ def minimize(
 
 
 class _Values:
-    """Evaluates the function, and computes small changes in its value from gradients.
+    """The function, which also computes small changes in its value from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.

@@ -1,4 +1,4 @@
-"""Quantize weighted numbers to levels, which are optimal clusters with one fixed at 0.
+"""Quantize weighted numbers to levels: the centers of optimal clusters, one fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -18,8 +18,8 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # if there are more numbers than this, they are grouped into bins before clustering
-# The paper specifies neither the growth of the penalty nor the stopping rule.
+BINS = 1 << 13  # more numbers than this are grouped into bins before clustering
+# The paper does not specify the growth of the penalty or a stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
@@ -44,7 +44,7 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Find the levels with the smallest loss, that is, the optimum of (1) for fixed signs.
+    """Find the levels with the smallest loss: the optimum of equation (1) for fixed signs.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    # The cluster starts of longer prefixes, if known, are upper bounds for those of shorter ones.
+    # If the start of a cluster is known for a longer prefix, it is an upper bound for shorter ones.
     solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:
@@ -171,7 +171,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
         first = np.cumsum(lengths) - lengths
         i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
         weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
-        # For an empty cluster, 0 / 0 occurs, and the loss is 0.
+        # An empty cluster has a loss of 0, although 0 / 0 occurs.
         with np.errstate(invalid="ignore"):
             cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
         now[j] = np.minimum.reduceat(cost, first)

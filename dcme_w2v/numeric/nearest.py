@@ -1,4 +1,4 @@
-"""Find the best rows for many queries, exactly and with ties in row order.
+"""Find the highest-scoring rows for many queries, exactly and with ties in row order.
 
 The last digits of scores that BLAS computes depend on the block size, so that equal rows may get
 different scores. BLAS scores therefore only select candidates, the rows whose upper bound is at
@@ -86,7 +86,7 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # If a query has fewer than k results, use the lowest score of any k rows as a bound.
+            # If a query has fewer than k results, the lowest score of any k rows is a bound.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)
@@ -121,7 +121,7 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield for each query the k rows with the highest cosines, and the cosines.
+    """Yield the k rows most similar to each query by cosine, and their cosines.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ def nearest_rows(
 
 
 def error_of_cosines(matrix: F32 | I8) -> np.float32:
-    """Return an upper bound on BLAS's rounding error for cosines with rows of a matrix."""
+    """Return an upper bound on BLAS's rounding error in cosines with the rows of a matrix."""
     return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row with the same row of `others`, or 0 if a row is zero.
+    """Return the cosine of each row with the same row of `others`, or 0 if either row is zero.
 
     Equal rows always have equal cosines, regardless of the other rows.
     """

@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """Limits the process to one BLAS thread as long as at least one caller requests it."""
+    """A limit of one BLAS thread per process, in force while at least one caller requests it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -73,7 +73,8 @@ class _Blas:
                 if not self._users:
                     self._take_control()
                     self._limit.restore_original_limits()
-                    self._take_control()  # any thread may now change the number
+                    # From here on, any thread may change the number of BLAS threads.
+                    self._take_control()
 
     def _take_control(self) -> None:
         """Allow only the current thread to change the number of BLAS threads.

@@ -1,4 +1,4 @@
-"""Base classes that inherit from scikit-learn, and checks of rows by scikit-learn."""
+"""Base classes that inherit from scikit-learn, and row checks that use scikit-learn."""
 
 import contextlib
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
 
 @contextlib.contextmanager
 def _advising(estimator: Any) -> Iterator[None]:
-    """Make errors about text and huge numbers say what to do; hide numpy's warnings."""
+    """Add remedies to errors about text and huge numbers, and hide numpy's warnings."""
     try:
         with np.errstate(over="ignore"):
             yield

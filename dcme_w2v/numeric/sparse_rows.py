@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# Rows are rotated if the square of their number is at most this multiple of the number of entries.
+# n rows with m entries are rotated if n^2 is at most this multiple of m.
 MOST_SQUARES = 4
 COMMON = 0.05  # a column counts as dense if it has entries in more than this fraction of the rows
-# Constant added to the diagonal, so that a Cholesky factor exists even if rows are equal.
+# Added to the diagonal, so that a Cholesky factor exists even if rows are equal.
 RIDGE = 1e-4
 
 
@@ -75,7 +75,7 @@ class CompressedRows:
 
 
 def stacked(parts: Sequence[CompressedRows]) -> CompressedRows:
-    """Return the rows of all parts, which have the same columns."""
+    """Concatenate the rows of parts that have the same columns."""
     data, indices = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices")
     )
@@ -112,7 +112,7 @@ def unit_rows(matrix: Any) -> Any:
 
 
 def within_blocks(matrix: Any, is_second: Bools) -> Any:
-    """Scale each of two blocks of columns to unit length within every row."""
+    """In every row, scale each of two column blocks to unit length."""
     data = np.array(matrix.data, dtype=np.float32)
     starts = np.asarray(matrix.indptr, dtype=np.int64)
     scale_blocks(data, np.asarray(matrix.indices, np.int32), starts, is_second.view(np.uint8))
@@ -148,7 +148,7 @@ def rotated(
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
-    except np.linalg.LinAlgError:  # because of rounding errors, there is no Cholesky factor
+    except np.linalg.LinAlgError:  # there is no Cholesky factor because of rounding errors
         return matrix
 
 

@@ -43,7 +43,7 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # number of dimensions to which document rows are reduced
+_COLUMNS = 100  # document rows are reduced to this many dimensions
 _TITLE = 80  # maximum number of characters in a title
 COLORS = 12  # number of colors; all remaining groups share the last one
 # For each zoom level, from coarse to fine, the numbers of groups and of words per label.
@@ -59,7 +59,7 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 @dataclass(frozen=True)
 class Items:
-    """The words or documents of a file, with their vectors.
+    """The words or documents of a file with their vectors.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> G
 
 
 def together(every: Sequence[Items]) -> list[list[Items]]:
-    """Align the second of two files to the first if they share enough words."""
+    """Align the second file's vectors to the first file's if they share enough words."""
     apart = [[items] for items in every]
     if len(every) < 2 or not (every[0].of_words and every[1].of_words):
         return apart
@@ -301,7 +301,7 @@ def page_of(
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     described[0]["changes"] = changed
     blocks.insert(0, _block("about", json.dumps(described).encode()))
-    policy = (  # The page may not use the network, or any other script or style.
+    policy = (  # The page may not use the network, nor scripts or styles other than its own.
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
@@ -316,7 +316,7 @@ def page_of(
 def _blocks_of(
     items: Items, layout: F64, groups: Groups
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the description of a file for the page, and the file's arrays as bytes."""
+    """Return a file's description for the page, and its arrays as bytes."""
     given = bool(items.groups)
     colors, labels = given_groups(items.groups, layout) if given else groups
     description = {

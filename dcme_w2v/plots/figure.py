@@ -19,7 +19,7 @@ LETTERS = 13  # font size in points, readable from the back of a room when proje
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
-    "svg.hashsalt": "dcme-w2v",  # with a constant salt, files are reproducible
+    "svg.hashsalt": "dcme-w2v",  # a constant salt makes SVG files reproducible
     "svg.fonttype": "none",  # keep text as text instead of converting it to paths
 }
 
@@ -81,7 +81,7 @@ def write_figure(figure: Any, path: str) -> None:
 
 
 def _drawn(figure: Any, format: str) -> bytes:
-    """Return the bytes of a plot as a file in this format."""
+    """Encode a plot as a file in this format, and return its bytes."""
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}

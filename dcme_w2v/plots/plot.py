@@ -37,7 +37,7 @@ MIN_POINTS = 3
 _IN_LEGEND = 10  # maximum number of legend entries; the last one may stand for all others
 _OF_WORDS, _OF_ROWS = 100, 2000  # default numbers of words and rows to plot
 GRAY = "#B0B0B0"
-# Places for a word beside its point: offsets in pixels (right, up) and alignment.
+# Candidate positions for a word beside its point: offsets in pixels (right, up), alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
 # For each kind of plot, the options that apply to it.
 OPTIONS = {
@@ -48,7 +48,7 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # the epochs or numbers of processed units, and the values
+Curve = tuple[list[float], list[float]]  # the x values (epochs or processed units) and the y values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # maximum number of points of a curve with markers
 _MEASURES_BYTES = 1 << 26  # maximum size of a file with measures, in bytes

@@ -15,7 +15,7 @@ from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # number of principal components that t-SNE gets
+DIMENSIONS = 50  # t-SNE runs on this many principal components
 PERPLEXITY = 30.0
 _A_THREAD = 1000  # with fewer rows than this, a thread costs more time than it saves
 _EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with and without exaggeration

@@ -99,7 +99,7 @@ class SCDV(TextTransformer):
         return self.fit(kept).transform(kept)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the column names: ``scdv0``, ``scdv1``, ..., and the words of tf-idf columns."""
+        """Return the column names: ``scdv0``, ``scdv1``, ..., then the words of tf-idf columns."""
         names, options = super().get_feature_names_out(), self.model_.options
         if options.tfidf or options.representation == "tfidf":
             words = list(self.model_.words)

@@ -1,4 +1,4 @@
-"""Read and write fastText models (`.bin`), which contain words, n-grams and both tables.
+"""Read and write fastText models (`.bin`), which contain words, n-grams and two tables.
 
 All numbers are little-endian and packed. In this order::
 
@@ -47,7 +47,7 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # the count and the type of an entry, which follow its word and a NUL
+ENTRY = struct.Struct("<qb")  # count and type of an entry, which follow the word and a NUL byte
 MATRIX = struct.Struct("<bqq")
 
 
@@ -135,7 +135,7 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise `FormatError` if a header is not valid; remove n-grams if an old classifier has any."""
+    """Raise `FormatError` if a header is not valid; old classifiers get an n-gram length of 0."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
@@ -177,7 +177,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
         at = end + 1 + ENTRY.size
     words = Words.from_words(texts)
     faults = word_faults(words)
-    faults[_ENCODING] = 0  # `_as_utf8` escapes such words
+    faults[_ENCODING] = 0  # `_as_utf8` escapes words that are not valid UTF-8
     for kind in np.flatnonzero(faults[:, 0]):
         raise _corrupt(path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
     if header["pruned"] > 0:
@@ -194,12 +194,12 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
         raise _quantized(path)
     if rows < 0 or columns != header["dim"] or end > len(data):
         raise _corrupt(path, f"a table of shape ({rows}, {columns}), or is truncated")
-    # The table is not aligned, because the words before it have any length.
+    # The table is not aligned, because it follows words of varying length.
     return np.ndarray((rows, columns), "<f4", data, start), end
 
 
 def _as_utf8(words: Words, path: str) -> Words:
-    """Replace bytes in words that are not UTF-8 with escapes, and warn about them."""
+    """Replace invalid UTF-8 bytes in words with escapes, and warn about them."""
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words

@@ -207,7 +207,7 @@ def is_static_folder(path: PathLike) -> bool:
 
 
 def load_static_folder(path: PathLike, limit: int | None) -> StaticFolder:
-    """Read a folder that this program, model2vec or sentence-transformers wrote.
+    """Read a static-embedding folder written by this program, model2vec or sentence-transformers.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return the token of each ID, or None for the unknown token; remove the model from `found`."""
+    """Return each ID's token, or None for the unknown token; remove "model" from `found`."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:

@@ -1,4 +1,4 @@
-"""Character n-grams, which give vectors to unknown words (Bojanowski et al. 2017).
+"""Character n-grams, which provide vectors for unknown words (Bojanowski et al. 2017).
 
 The vector of a word is the mean of the vectors of its n-grams and, if it is in the vocabulary, of
 its own row. n-grams are numbered by hashing, as in fastText (csrc/text/ngrams.h).
@@ -17,13 +17,13 @@ from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
 
-_GATHERED_AT_ONCE = 1 << 23  # maximum number of bytes of n-gram vectors that are copied at a time
+_GATHERED_AT_ONCE = 1 << 23  # n-gram vectors are copied in blocks of at most this many bytes
 _ROWS_A_WORD = 32  # typical number of n-grams per word
 
 
 @dataclass(frozen=True)
 class WordNgrams:
-    """The character n-grams of the words of a vocabulary.
+    """The character n-grams of a vocabulary's words.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Subwords:
         return replace(self, rows=read_only(self.rows), own=own)
 
     def ngrams_of(self, words: Words) -> tuple[I64, I32]:
-        """Return the row indices of the n-grams of each word.
+        """Return the row indices of each word's n-grams.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            with np.errstate(all="ignore"):  # file readers report values that are not finite
+            with np.errstate(all="ignore"):  # file readers report NaN and infinity
                 if len(some):
                     total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)

@@ -17,8 +17,8 @@ from .subwords import Subwords
 
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
-NEIGHBORS = ("left", "right")  # additional tables of vectors that were trained with word order
-_WRITTEN_AT_ONCE = 1 << 21  # maximum number of bytes of a matrix that are written at a time
+NEIGHBORS = ("left", "right")  # additional tables of vectors trained with word order
+_WRITTEN_AT_ONCE = 1 << 21  # matrices are written in blocks of at most this many bytes
 
 
 class WordTables(Immutable):

@@ -107,7 +107,7 @@ def _write_rows(path: PathLike, tables: WordTables, header: bool, is_binary: boo
 
 
 def _numbers(tables: WordTables) -> Iterator[bytes]:
-    """Yield the numbers of each vector as text, separated by spaces."""
+    """Yield each vector as text, with its values separated by spaces."""
     words = tables.words
     for first, block in blocks_of(tables.vectors):
         rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
@@ -128,7 +128,7 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
 
 
 def metadata_of(path: PathLike) -> Path:
-    """Return the path of the words file that belongs to an Embedding Projector file."""
+    """Return the path of the words file that accompanies an Embedding Projector file."""
     return Path(uncompressed_name(path)).with_suffix(".metadata.tsv")
 
 
@@ -163,7 +163,7 @@ def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of word vectors, whose magic bytes are in `dcme_w2v.files.opening.MAGIC`.
+    """A word-vector format; its magic bytes are in `dcme_w2v.files.opening.MAGIC`.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
 
 
 def check_target(path: PathLike, format: str | None) -> str:
-    """Return the format to write; raise `UsageError` if it does not fit the name of the target.
+    """Return the format to write; raise `UsageError` if it does not fit the target's name.
 
     Warns if the suffix belongs to a format of text that is not written.
 
@@ -261,7 +261,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
 def load_vectors(
     path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
 ) -> T:
-    """Read word vectors of a known kind; see `Vectors.load`. Memory-mapped numbers are not checked.
+    """Read word vectors of a known kind, as `Vectors.load` does; memory-mapped ones are unchecked.
 
     Raises
     ------
@@ -396,7 +396,8 @@ def manifest_of(
     **more
         Further keys, such as held-out scores.
     """
-    system = platform.uname()  # reading its `processor` would start another process
+    # The attribute `processor` is not read, because that starts another process.
+    system = platform.uname()
     return {
         "version": __version__,
         "options": {
@@ -417,7 +418,7 @@ def manifest_of(
 
 
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write the manifest to PATH.json, which no command requires.
+    """Write the manifest to PATH.json; no command requires this file.
 
     Nothing is written for a stream or for vectors without a manifest. A file of another kind is
     not replaced.

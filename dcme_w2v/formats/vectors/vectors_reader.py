@@ -57,7 +57,7 @@ BLOCK = 8 << 20  # block size in bytes, which is also the maximum length of a ro
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# Names of the kinds of faults, in the order of csrc/vectors/vectors.h.
+# Names of faults, in the order of csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -174,7 +174,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # Use the dimension of most rows, because some words may contain spaces.
+            # Use the most common dimension of these rows, because some words may contain spaces.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -194,7 +194,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise an error if the first lines have no words, or have words in quotes (R's default).
+        """Raise an error if the first lines have no words, or have quoted words (R's default).
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
@@ -235,7 +235,7 @@ class RowReader:
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
-        """Return the next block: the remainder of the last block, and then more of the file."""
+        """Return the next block: the remainder of the previous block, then more of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -290,7 +290,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # Each number takes at least two bytes, so the size of the block limits the number of rows.
+        # Each value takes at least two bytes, so the block size limits the number of rows.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
