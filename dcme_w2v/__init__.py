@@ -2,7 +2,7 @@
 
 import importlib
 
-TYPE_CHECKING = __name__ == ""  # replaces typing.TYPE_CHECKING, since importing typing is slow
+TYPE_CHECKING = __name__ == ""  # avoids importing typing, which is slow
 if TYPE_CHECKING:
     from typing import Any
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The module of each public name, which is imported when the name is first used.
-# A new name needs an entry here, and an import above for type checkers.
+# Maps each public name to its module, which is imported when the name is first used.
+# A new public name needs an entry here, and an import above for type checkers.
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",

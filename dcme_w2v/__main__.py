@@ -1,9 +1,9 @@
-"""The program ``dcme-w2v``, which ``python -m dcme_w2v`` also runs."""
+"""Run the program ``dcme-w2v`` as ``python -m dcme_w2v``."""
 
-import _signal  # type: ignore[import-not-found]  # built into Python, so nothing has to be loaded
+import _signal  # type: ignore[import-not-found]  # built into Python, so importing it is fast
 
 # Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt.
-# An imported module could swallow this exception, or it would print a traceback.
+# Otherwise, an import could swallow the KeyboardInterrupt, or Python would print a traceback.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 

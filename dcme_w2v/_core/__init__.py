@@ -1,1 +1,1 @@
-"""Thin Cython bindings of the C core, which run C code without holding the GIL."""
+"""Thin Cython bindings for the C core; they release the GIL while C code runs."""

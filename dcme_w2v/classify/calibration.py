@@ -24,17 +24,17 @@ from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds on slopes or factors, and on constants
-NOISES = (-9.0, 2.0)  # bounds on the log-odds of noise
-# Initial values of the log factor, the constant, and the log-odds of noise.
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds for the fitted slopes and constants
+NOISES = (-9.0, 2.0)  # bounds for the log-odds of label noise
+# Initial values of the log slope, the constant, and the log-odds of label noise.
 START = (0.0, 0.0, -3.0)
-PRECISION = 1e-6  # fitting ends when the log-likelihood changes by less than this fraction
-# The outer knots are at the margin of the hinge loss, 4.
+PRECISION = 1e-6  # fitting stops when the log-likelihood changes by less than this fraction
+# Knots of the piecewise linear calibration; the outermost are at the hinge-loss margin, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-# Number of bins per unit of score; scores above FARTHEST count as FARTHEST.
+# Scores are binned into BINS bins per unit, and clipped to FARTHEST.
 BINS, FARTHEST = 64, 64.0
-AT_ONCE = 1 << 14  # number of scores that fit into the cache
-FARTHEST_ODDS = 700.0  # below -FARTHEST_ODDS, the exponential of the log-odds would overflow
+AT_ONCE = 1 << 14  # number of scores processed at a time, so that they fit into the CPU cache
+FARTHEST_ODDS = 700.0  # log-odds below -FARTHEST_ODDS would make exp() overflow
 NEVER = -1e9  # the score given to classes without documents
 KINDS = ("softmax", "normalized", "logistic")
 
@@ -66,7 +66,7 @@ class Calibration:
     def fit(
         cls, kind: str, scores: F64, labels: Sequence[Sequence[int]], weights: F64
     ) -> Calibration:
-        """Fit the calibration that is most likely for labeled documents.
+        """Fit the calibration to labeled documents by maximum likelihood.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Calibration:
         return found + self.constant
 
     def stored(self) -> list[Any]:
-        """Return the kind and the parameters in the form that model files store."""
+        """Return the calibration's kind and parameters, in the form that model files store."""
         return [self.kind, self.constant, *self.slopes, *([self.noise] if self.noise else [])]
 
     @classmethod
@@ -137,20 +137,20 @@ def logistic(odds: Any) -> Any:
 
 
 def _log_of_logistic(odds: F64) -> F64:
-    """Return the log of `logistic`, which is several times faster than using `logaddexp`."""
+    """Return the log of `logistic`, several times faster than with `logaddexp`."""
     found: F64 = np.minimum(odds, 0.0) - np.log1p(np.exp(-np.abs(odds)))
     return found
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the increases in log-odds from knot to knot; log-odds are 0 at a score of 0."""
+    """Return how much the log-odds rise between adjacent knots; they are 0 at a score of 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return how much of each linear piece lies between 0 and a score, shape (scores, pieces)."""
+    """Return how much of each segment between knots lies between 0 and each score."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -160,7 +160,7 @@ def _pieces(scores: F64) -> F64:
 
 
 def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit slopes and a constant to document-label pairs, counted in bins of scores.
+    """Fit slopes and a constant to document-label pairs, binned by score.
 
     As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
     for the m others. The slopes of neighboring pieces differ only if the pairs support it.
@@ -192,7 +192,7 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
 
 
 def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit a slope, a constant and a noise fraction to documents with one label each.
+    """Fit a slope, a constant and a label-noise fraction to single-label documents.
 
     As b falls, the probabilities become the softmax of a times the scores. One part in n + 1 of
     each document's target is the uniform distribution; see `likeliest_factors`. Without a share of
@@ -203,7 +203,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
     label, step = np.array([one[0] for one in labels]), max(1, AT_ONCE // classes)
 
     def of_some(rows: slice, a: float, b: float, noise: float) -> F64:
-        """Return the terms of the loss and its gradient for some documents."""
+        """Return the loss and gradient terms of a batch of documents."""
         some, share = centered[rows], own[rows, None]
         chosen = np.arange(len(some)), label[rows]
         odds = np.maximum(a * some + b, -FARTHEST_ODDS)
@@ -212,7 +212,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         p = (1 - noise) * clean + noise / classes
         of_clean = (1 - noise) / ((1 + count) * classes) * share * clean / p
         of_clean[chosen] *= 1 + count * classes
-        # of_clean: the target times the posterior probability of no noise
+        # of_clean is the target times the posterior probability that the label is not noise.
         total = of_clean.sum(axis=1, keepdims=True)
         # The derivative of log sigma(x) is 1 - sigma(x).
         slopes = (total * clean - of_clean) * (1 - sigma)
@@ -236,7 +236,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Return the most likely factors for a sum of models' scores, and the log-likelihood.
+    """Fit weights for a sum of models' scores; also return the log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

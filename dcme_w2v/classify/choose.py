@@ -51,30 +51,30 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-# On text, 6 epochs give the same accuracy as 16; with few documents, 24 are needed.
+# On text, 6 epochs are as accurate as 16; with few documents, 24 epochs are needed.
 EPOCHS_OF_DUAL = 6
-# Share of the epochs for trials; predictions are good long before the weights converge.
+# Trials run this share of the epochs: predictions are good long before the weights converge.
 TRIAL_EPOCHS = 0.5
-# The candidates for LinearSVC's C; 0.1 resists wrong labels.
+# Candidates for C, as in LinearSVC; C = 0.1 is robust to wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-MOST_SQUARED = 4.0  # if rows have larger squared norms, the dual solver takes too many epochs
+MOST_SQUARED = 4.0  # above this squared row norm, the dual solver needs too many epochs
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Minimum number of documents for choosing settings, by default and with --tune.
 MIN_COMPARED, MIN_TUNED = 50, 10
-# A setting that resists wrong labels may score this much lower on held-out documents.
-# Wrong labels of held-out documents hide its benefit.
+# A setting that is robust to wrong labels may score this much lower on held-out documents,
+# because wrong labels among the held-out documents hide its benefit.
 REGULARIZED = -CLEARLY / 2
-KEPT = 3  # after each stage, 1/KEPT of the candidates continue with KEPT times as many documents
-# Maximum number of weights in concurrent trials, and maximum number of stored scores.
+KEPT = 3  # each stage passes 1/KEPT of its candidates on, to train on KEPT times as many documents
+# Maximum numbers of weights in concurrent trials and of stored scores.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
-Setting = dict[str, Any]  # a setting consists of option values by name
-# Compares scores with labels, and returns one value per document.
+Setting = dict[str, Any]  # maps option names to values
+# A function that compares scores with labels and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
 
 def accuracy(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return 1 for each document whose highest-scoring class is one of its labels, else 0."""
+    """Return, per document, 1 if the highest-scoring class is one of its labels, else 0."""
     return relevance(labels, scores.shape[1])[np.arange(len(scores)), scores.argmax(axis=1)] + 0.0
 
 
@@ -171,7 +171,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the search: candidates, their measure, and how many documents they train on."""
+    """A search step: candidate settings, their measure, and the number of training documents."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -220,9 +220,9 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate L2 penalties for the dual solver; they are weaker for few documents."""
+    """Return candidate L2 penalties for the dual solver, weaker ones if there are few documents."""
     count = len(problem.data.labels)
-    # With few documents, training needs many epochs if some of them are duplicates.
+    # With few documents, training needs many epochs if there are duplicates among them.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)
@@ -238,24 +238,24 @@ def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def is_few(problem: Problem, best: Setting) -> bool:
-    """Return whether there are fewer than `FEW` documents, and more features than documents."""
+    """Return whether there are fewer than `FEW` documents and more features than documents."""
     return len(problem.data.labels) < min(FEW, problem.rows(best).shape[1])
 
 
 def _bias(problem: Problem, best: Setting) -> float:
-    """Return the default value of the bias feature, in proportion to the rows' norms."""
+    """Return the default value of the bias feature, which is proportional to the rows' norms."""
     return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
 
 
 def _length(problem: Problem, best: Setting) -> float:
-    """Return the norm of a typical document row."""
+    """Return the norm of a typical row (feature vector of a document)."""
     rows = problem.rows(best)
     square, _ = length_and_steps(rows, np.arange(rows.shape[0]), problem.data.weights)
     return math.sqrt(square or 1.0)
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and one whose lower C or learning rate resists wrong labels."""
+    """Return the default setting, and one with lower C or learning rate for noisy labels."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -274,7 +274,7 @@ def of_rates(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
-    """Return copies of the best setting so far, one for each candidate feature set."""
+    """Return a copy of the best setting so far for each candidate feature set."""
     return [{**best, **one} for one in problem.features]
 
 
@@ -331,14 +331,14 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 
 def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
-    """Return the weighted mean of values and the standard error of this mean."""
+    """Return the weighted mean of the values and its standard error."""
     shares = weights / weights.sum()
     mean = float(shares @ figures)
     return mean, math.sqrt(float(np.square(shares) @ np.square(figures - mean)))
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the first candidate that is not clearly worse than the best (Breiman et al. 1984).
+    """Return the first candidate not clearly worse than the best one (Breiman et al. 1984).
 
     If `clearly` is negative, another candidate is returned unless it is clearly worse than the
     first.
@@ -365,7 +365,7 @@ def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> in
 
 
 def rarest(data: Labeled, classes: int) -> I64:
-    """Return for each document the one of its labels that is rarest overall."""
+    """Return each document's rarest label."""
     counts = data.counts(classes).tolist()
     return np.array([min(own, key=counts.__getitem__) for own in data.labels], dtype=np.int64)
 
@@ -436,7 +436,7 @@ class Choice:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The choice as an entry for the model's JSON record."""
+        """The chosen settings, as an entry for the model's JSON record."""
         trials = [{**one, "measure": figure} for one, figure in self.trials]
         return {
             "flags": self.flags, "held_out": self.held_out, "seconds": round(self.seconds, 3),
@@ -445,7 +445,7 @@ class Choice:
 
     @property
     def line(self) -> str:
-        """A message that shows the chosen settings and how they compare with others."""
+        """A one-line message that compares the chosen settings with the other candidates."""
         if not self.trials:
             why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
             return f"{self.flags}, chosen without a comparison{why}"
@@ -471,12 +471,12 @@ class _Trial:
     figures: F64
     scores: F64 | None = None
     known: Bools | None = None  # whether each document's label was in the training data
-    # Calibration uses scores in which unknown features are not counted.
+    # Returns scores for calibration, in which unknown features are ignored.
     in_use: Callable[[], F64] | None = None
 
 
 class _Over(Exception):
-    """Raised in a trial when time runs out or a signal arrives."""
+    """Raised to end a trial when time runs out or a signal arrives."""
 
 
 class Search:
@@ -549,7 +549,7 @@ class Search:
         return choice
 
     def scores(self, setting: Setting) -> OutOfFold:
-        """Return out-of-fold scores of the documents whose classes were in the training data."""
+        """Return out-of-fold scores of the documents whose classes occur in the training folds."""
         return self._out_of_fold(self._measured([setting], self.problem.measure, 1.0)[0])
 
     def _run(self, stage: Stage, choice: Choice) -> None:
@@ -597,17 +597,17 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> csr_matrix:
-        """Return the rows of the documents for a setting; rotate them for the dual solver."""
+        """Return the document rows for a setting, rotated if it uses the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
         if id(rows) not in self._rotated:
-            # Keeping `rows` alive keeps its id unique.
+            # The cache stores `rows`, too, so that no other object can get the same id.
             self._rotated[id(rows)] = rows, rotated(rows, partial(self._products, setting))
         return self._rotated[id(rows)][1]
 
     def _products(self, setting: Setting, rows: csr_matrix) -> F32:
-        """Return the inner products of rows, which reuse those of an equal second block."""
+        """Return the inner products of rows; an identical second block reuses the first block's."""
         if self.problem.second_block is None:
             return inner_products(rows)
         is_second = self.problem.second_block(setting)
@@ -645,14 +645,14 @@ class Search:
         figures = measure(scores, out.labels)
         bias = weights.intercepts
 
-        def longer() -> F64:  # the scale of the scores matters only for calibration
+        def longer() -> F64:  # called only for calibration, where the scale matters
             factors = factors_without_unknown(problem.rows(setting), held, learned)
             return bias + factors[:, None] * (scores - bias)
 
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on some documents; scale the L2 penalty to their fraction of the weight."""
+        """Train on a subset, with the L2 penalty scaled by the subset's share of the weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         epochs = options.epochs or 1
@@ -726,7 +726,7 @@ def choose(
 
 
 def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
-    """Return the factor by which each held-out row grows if its norm counts only known features.
+    """Return how much longer each held-out row is when normalized over known features only.
 
     A feature that no training row has gets no weight, but makes the other values of a row of unit
     length smaller. When the model is used, such features have no column, so that scores are higher.

@@ -1,4 +1,4 @@
-"""Encode the parts of small models: signed levels, idf values, words, and ascending integers.
+"""Encode the arrays of compressed models: signed levels, idf values, words, sorted integers.
 
 All of them are compressed with zlib: ascending numbers as differences, and words without the prefix
 that each shares with the previous word.
@@ -22,16 +22,16 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-CODES = 255  # number of steps to which idf values are quantized
+CODES = 255  # number of intervals between the 256 levels of quantized idf values
 MAX_ROWS = 2**31 - 2
 LONGEST_SHARED = 255  # maximum length of a shared prefix in bytes
-# Raw deflate with the largest table; a search for repetitions only helps with words.
+# Raw deflate with the largest hash table; searching for repeated strings helps only with words.
 WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Numbers that are quantized to 256 steps between the lowest and the highest number."""
+    """Numbers quantized to 256 steps between their minimum and maximum."""
 
     codes: U8
     lowest: float
@@ -72,17 +72,17 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
-    """Return the words of the given rows in byte order, and their rows in this order."""
+    """Sort the words of the given rows in byte order, and return them with their rows."""
     chosen = words.chosen(rows)
     order = core.byte_order(chosen.text, chosen.offsets)
     return chosen.chosen(order), rows[order]
 
 
 def pack_words(words: Words) -> U8:
-    """Pack words that are in byte order as lengths of shared prefixes and remaining bytes."""
+    """Pack sorted words as the lengths of the prefixes that they share, and the remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # indices of words that have matched the previous word so far
+    near = np.arange(1, len(words))  # indices of words that still match the previous word
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]
@@ -106,7 +106,7 @@ def unpack_words(model: Model, count: int) -> Words:
 
 
 def pack(numbers: Array, strategy: int = zlib.Z_RLE) -> U8:
-    """Compress numbers byte by byte: first the lowest bytes of all numbers, then the next ones."""
+    """Compress numbers by byte plane: the lowest bytes of all numbers come first."""
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
     packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, WINDOW, MEMORY, strategy)

@@ -1,4 +1,4 @@
-"""Continue the training of a classifier on new documents, from its weights.
+"""Continue training a classifier on new documents, starting from its weights.
 
 The more earlier documents contain a feature, the less its weights move: its values are multiplied
 by the share of its documents that are new, and its weights are divided by that share. A new word is
@@ -37,13 +37,13 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # a limit that no number of features reaches
-OF_RUN = ("threads", "seed", "patience")  # options that do not change the meaning of a model
+ANY = 2**31 - 2  # an unreachable maximum number of features
+OF_RUN = ("threads", "seed", "patience")  # options that only affect the training run
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
 class GrownFeatures(TextFeatures):
-    """The features of a model, to which `fit_transform` adds features of new documents.
+    """A model's features, extended by `fit_transform` with features of new documents.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GrownFeatures(TextFeatures):
         most: Callable[[], tuple[int, bool]] | None = None,
         weights: Sequence[float] | F64 = (),
     ) -> csr_matrix:
-        """Add columns for new features of documents, and return the documents' rows."""
+        """Add columns for features that only new documents have, and return the documents' rows."""
         before = self._before
         if before.names is None:
             if before.buckets is not None:
@@ -105,7 +105,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Return how many earlier documents contain each feature, as computed from its idf.
+        """Compute from each feature's idf how many earlier documents contain it.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -117,14 +117,14 @@ class GrownFeatures(TextFeatures):
         return self._kept * np.maximum(found, np.arange(len(found)) < known)
 
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
-        """Weight rows of counts by an idf computed from earlier and new documents."""
+        """Multiply counts by idf values that are computed from earlier and new documents."""
         self._set_idf(total, counts.shape[0] + self._kept * self._documents)
-        before = np.append(self._before.idf, 1.0)  # index -1 of new features selects the last item
+        before = np.append(self._before.idf, 1.0)  # origin -1 (new) selects the 1
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
-        """Accept all features, because new documents alone do not show overall frequencies."""
+        """Accept all features, because the new documents do not show their overall frequencies."""
         return np.ones(counts.shape[0], dtype=np.bool_)
 
 
@@ -180,7 +180,7 @@ class Continued:
         return self._filled(options, self._options, self.model.options), own
 
     def features(self, options: FeatureOptions, text: TextFeatures | None) -> TextFeatures | None:
-        """Return text features to which new documents can add columns, or None for vectors."""
+        """Return text features that new documents can extend, or None if the model uses vectors."""
         own = self.model.text
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
@@ -225,11 +225,11 @@ class Continued:
         table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
         constant = old[-1] * self._weights.bias + self._kept * self._weights.offset
         if bias:
-            table[-1] = constant.min() / bias  # no earlier document has one of the new labels
+            table[-1] = constant.min() / bias  # new labels get the lowest bias
             table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
-        # A feature that occurs in no new document keeps its weight.
+        # Features that do not occur in the new documents keep their weights.
         scale = np.where(share > 0, share, 1)
         has_one_label = len(corpus.counts) == 1 and len(corpus.labels) >= MIN_DOUBTED
         if has_one_label:
@@ -240,7 +240,7 @@ class Continued:
         return Start(weights, scale.astype(np.float32), new, has_one_label)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
-        """Add the model's classes and columns to the new documents."""
+        """Extend the new documents with the model's classes and columns."""
         kind, name = self.model.label_kind, next(iter(corpus.counts), "")
         try:
             if label_kind not in (None, kind):
@@ -262,7 +262,7 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """For each row of the model's weights, the input column."""
+        """The input column of each row of the model's weights."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 
@@ -301,7 +301,7 @@ class Continued:
 
 
 def _for_sgd(options: Any) -> ClassifyOptions:
-    """Replace the dual solver, which cannot start from given weights, by gradient descent."""
+    """Replace the dual solver, which cannot start from given weights, with gradient descent."""
     if options.solver != "dual":
         return options
     schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * LONG}
@@ -309,7 +309,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return the reason why training cannot continue from a model, or "" if it can."""
+    """Return why training cannot continue from a model, or "" if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"

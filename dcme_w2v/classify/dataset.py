@@ -89,7 +89,7 @@ class DocumentsJob:
 
 @dataclass
 class Dataset:
-    """The documents of the input, divided into training documents and held-out documents.
+    """The input documents, split into training and held-out documents.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Dataset:
         return self._weighted(Labeled(self.matrix, labels, groups=groups), self.sample_weight)
 
     def _weighted(self, data: Labeled, own: F64 | None = None) -> Labeled:
-        """Multiply document weights by class weights."""
+        """Multiply the weights of documents by the weights of their classes."""
         if self.class_weight is not None:
             labels = numbers_of(self.labels, self.classes)
             by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
@@ -192,7 +192,7 @@ class Dataset:
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether the texts are kept, and are so short that words rarely occur twice in a text."""
+        """Whether the texts are in memory, and so short that words rarely occur twice in a text."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
@@ -208,7 +208,7 @@ class Dataset:
         return replace(self, text=text, matrix=matrix)
 
     def with_held(self) -> Dataset:
-        """Return the training documents and, if texts are kept, the held-out documents."""
+        """Return the training documents and, if the texts are in memory, the held-out documents."""
         if self.text is None or not self.held_texts:
             return self
         return replace(self, held_matrix=self.text.transform(self.held_texts))
@@ -225,7 +225,7 @@ class Dataset:
 
 
 def _is_typed(path: Source) -> bool:
-    """Return whether a source stores types, and thus distinguishes "1.5" from 1.5, unlike CSV."""
+    """Return whether a source stores types (unlike CSV), so that "1.5" differs from 1.5."""
     if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
         return isinstance(path, Table) and path.rows is not None
     return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
@@ -258,7 +258,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error message for files without labels, which says where labels belong.
+    """Return the error message for files without labels, which says where to put the labels.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def _array(weights: list[float]) -> F64 | None:
 
 
 def _weight_of(document: Document) -> list[float]:
-    """Return the weight of a document in a list, which is empty if the file has no weights."""
+    """Return a document's weight as a list, which is empty if the file has no weights."""
     if not document.kept:
         return []
     [value] = document.kept
@@ -406,24 +406,24 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; raise an error if there are far more than the size of the files allows."""
+    """Yield documents; raise an error if they take far more memory than the file sizes suggest."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
-        if len(sizes) == len(docs):  # all inputs are regular files
+        if len(sizes) == len(docs):  # sizes are known for all inputs, so they are regular files
             check_expansion(str(docs[0]), sum(sizes), decoded)
         yield document
 
 
 class _Texts:
-    """Keeps texts in memory until their size exceeds a limit."""
+    """Stores texts in memory until their size exceeds a limit."""
 
     def __init__(self, room: float) -> None:
         self.list: list[Text] = []
         self._room = room
 
     def kept(self, text: Text) -> Text:
-        """Keep a text, or drop all texts if the limit is exceeded; return the text."""
+        """Store a text, or drop all stored texts if the limit is exceeded; return the text."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text

@@ -9,10 +9,10 @@ from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.texts import bytes_of
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
-MIN_DOUBTED = 20  # minimum number of documents for the check for probable mistakes
+MIN_DOUBTED = 20  # with fewer documents than this, probable mistakes are not reported
 SHARE_OF_CLASSES, SHARE_OF_MARKUP = 0.5, 0.1
-_LOOK_BYTES = 4096  # number of bytes at the start of each text that are checked for markup
-# Matches only HTML tags, because <U> may be a stock ticker, and <joe@example.org> is an address.
+_LOOK_BYTES = 4096  # number of bytes at the start of each text that are searched for markup
+# Only HTML tags match, because <U> may be a stock ticker, and <joe@example.org> is an address.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"

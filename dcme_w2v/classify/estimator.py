@@ -47,11 +47,11 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-MOST_VISITS = 100  # maximum number of times that partial_fit visits a row
+MOST_VISITS = 100  # maximum number of visits to a row in partial_fit
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Choose the softmax with L-BFGS if the data is numeric and small, because it is fast then.
+    """Choose softmax with L-BFGS for small numeric data, on which it is fast.
 
     The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
     small sets of texts, for which the hinge loss is better.
@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # when the solver is chosen, the L2 penalty is chosen, too
+    if given.solver == "lbfgs":  # choosing this solver also sets l2
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 
@@ -161,7 +161,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    # Whether the indicator matrix y was sparse, and the dtype of y.
+    # Whether the indicator matrix y passed to `fit` was sparse, and its dtype.
     _indicator: tuple[bool, Any] | None = None
     _calibration: Calibration = Calibration()
 
@@ -224,7 +224,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _sets_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
     ) -> Labeled:
-        """Combine rows with their labels, which an indicator matrix contains."""
+        """Combine rows with their labels from an indicator matrix."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
@@ -247,7 +247,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_sets(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit the classifier to rows whose labels are given by an indicator matrix."""
+        """Fit the classifier to rows with any number of labels, given as an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
@@ -275,7 +275,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise
 
     def _take(self, fitted: Fitted) -> None:
-        """Store a fitted model in the attributes of the estimator."""
+        """Store a fitted model in the estimator's attributes."""
         options = fitted.options
         self._weights, self._calibration = fitted.scorer, fitted.calibration
         if fitted.threshold is not None:
@@ -400,7 +400,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self.classes_[np.concatenate(found)]
 
     def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
-        """Predict an indicator matrix, one batch of rows at a time."""
+        """Predict an indicator matrix of labels, one batch of rows at a time."""
         matrix = check_features(self, X)
         step, parts = documents_at_once(len(self.classes_)), []
         for begin in range(0, matrix.shape[0], step):
@@ -465,7 +465,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
-        tags.classifier_tags.multi_label = is_plain  # only the hinge loss supports several labels
+        tags.classifier_tags.multi_label = is_plain  # only hinge loss supports multilabel
         return tags
 
 

@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
-# With more hash values than this, only those that occur get a column (2^30 floats take 4 GB).
+# With more hash values than this, columns exist only for hash values that occur, to save memory.
 DENSE_HASHING = 1 << 24
 REPEATED = 2  # minimum number of documents in which a character n-gram must occur
-DECIMALS = 6  # sums of weights are rounded, so that equal sums compare as equal
+DECIMALS = 6  # sums of weights are rounded to this many decimals, so that equal sums compare equal
 
 
 @dataclass
 class Counted:
-    """The counts of all features in the documents; the columns are chosen from these features.
+    """Counts of all features in the documents, from which the columns are chosen.
 
     Attributes
     ----------
@@ -73,12 +73,12 @@ class Counted:
 
     @functools.cached_property
     def totals(self) -> list[F64]:
-        """The total count of each feature of each block, times the weights of the documents."""
+        """The weighted total count of each feature, per block."""
         return [_sums(one, self.weights, one.data) for one in self.blocks]
 
     @functools.cached_property
     def present(self) -> list[F64]:
-        """The total weight of the documents with each feature of each block."""
+        """The total weight of the documents that contain each feature, per block."""
         if self.weights is None:
             return [np.diff(one.indptr).astype(np.float64) for one in self.blocks]
         return [_sums(one, self.weights, np.ones_like(one.data)) for one in self.blocks]
@@ -113,7 +113,7 @@ class TextFeatures:
         self.options, self._room = options.resolved(), room
         is_raw = self.options.tokens == "words"
         self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
-        # lengths of n-grams in the first words, and in the whole text
+        # Maximum lengths of n-grams in the first words and in the whole text.
         is_text = not self.is_by_token
         self._lead = (self.options.lead or 0) if is_text else 0
         self._everywhere = (self.options.ngrams or 1) if is_text else 1
@@ -139,7 +139,7 @@ class TextFeatures:
         idf: F32,
         buckets: I64 | None = None,
     ) -> TextFeatures:
-        """Restore features from the parts that a model file stores."""
+        """Restore the features from the arrays and settings in a model file."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
@@ -148,7 +148,7 @@ class TextFeatures:
 
     @property
     def names(self) -> Words | None:
-        """The names of the columns, computed on first use, because trials do not need them."""
+        """The names of the columns, computed on first use because trials do not need them."""
         if callable(self._names):
             self._names = self._names()
         return self._names
@@ -160,7 +160,7 @@ class TextFeatures:
 
     @functools.cached_property
     def is_subword(self) -> Bools:
-        """Whether each column is a character n-gram, whose name begins with a space."""
+        """Whether each column is a character n-gram (its name then begins with a space)."""
         if self.names is None or self._subwords == (0, 0):
             return np.zeros(self.columns, dtype=bool)
         return self.names.text[self.names.offsets[:-1]] == ord(" ")
@@ -221,7 +221,7 @@ class TextFeatures:
         return self._fitted(self._chosen(counted, count), counted.weights)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features with fewer kinds of n-grams, and the rows of the documents for them.
+        """Return features with fewer kinds of n-grams, and the documents' rows in these features.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
         `subwords`.
@@ -233,7 +233,7 @@ class TextFeatures:
 
     @property
     def keeps_counts(self) -> bool:
-        """Whether counts are kept, so that `under` can be called."""
+        """Whether counts are kept in memory, as `under` requires."""
         return self._counted is not None
 
     def _fitted(self, counts: CompressedRows | csr_matrix, weights: F64 | None) -> csr_matrix:
@@ -243,7 +243,7 @@ class TextFeatures:
         return self._weighted(counts).matrix()
 
     def _set_idf(self, present: F64, total: float) -> None:
-        """Compute the idf of each column from the weight of its documents and of all documents.
+        """Compute each column's idf from the weights of the documents that contain it.
 
         Hash values without documents count as the rarest.
         """
@@ -270,7 +270,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Convert documents to rows as `transform` does, but without scipy if they are few."""
+        """Convert documents to rows as `transform` does, but avoid scipy for few documents."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -283,7 +283,7 @@ class TextFeatures:
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count the words and word n-grams of texts that have a column."""
+        """Count the words and word n-grams in texts, except those without a column."""
         parts = list(map(self._tokenized, texts))
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(list(map(len, parts)), out=offsets[1:])
@@ -300,7 +300,7 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _tokenized(self, text: Text) -> bytes:
-        """Split a text into words, and join the words by spaces."""
+        """Split a text into words, and join the words with spaces."""
         if self._tokenizer is None or self.is_by_token:
             return bytes_of(text)
         return self._tokenizer.tokenize(text)[0]
@@ -321,7 +321,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return the hashed columns of a text; ~column means that the column has the sign -1."""
+        """Return the hashed columns of a text, as ~column if the hashed sign is -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -369,7 +369,7 @@ class TextFeatures:
         return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
-        """Return for each feature whether it occurs in neither too few nor too many documents.
+        """Return whether each feature occurs in neither too few nor too many documents.
 
         At least one of the first `width` features, the words and their n-grams, must be eligible.
         """
@@ -390,7 +390,7 @@ class TextFeatures:
         most: Callable[[], tuple[int, bool]] | None,
         weights: Sequence[float] | F64,
     ) -> tuple[Counted, int, int]:
-        """Count all features; also return the size of the texts, and how many features to keep.
+        """Count all features; also return the size of the texts and the number of features to keep.
 
         See `fit_transform` for the parameters.
         """
@@ -440,7 +440,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> CompressedRows:
-        """Count for each document how often `numbered` returns each column."""
+        """Count how often `numbered` returns each column for each document."""
         pieces = [NO_COUNTS]
         for some in blocks(documents, BYTES_AT_ONCE, DOCUMENTS_AT_ONCE):
             lists = list(map(numbered, some))
@@ -461,16 +461,16 @@ class TextFeatures:
 
 
 def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Return the distinct columns of `count` rows in order, their number per row, and counts.
+    """Return how many distinct columns each of `count` rows has, and the columns and counts.
 
     ~column counts -1.
     """
     negative = columns < 0
     keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative
-    keys.sort()  # np.unique would import numpy.ma
+    keys.sort()  # faster than np.unique, which imports numpy.ma
     first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
     counts = np.add.reduceat(1 - 2 * (keys & 1), first)
-    first = first[counts != 0]  # hashed features with opposite signs may cancel each other out
+    first = first[counts != 0]  # hashed features of opposite signs may cancel out
     sizes = np.bincount(keys[first] >> 33, minlength=count)
     indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
     return sizes, indices, counts[counts != 0].astype(np.float32)
@@ -488,7 +488,7 @@ def _joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> C
 
 
 def _transposed(matrix: csr_matrix) -> CompressedRows:
-    """Return the columns of a matrix as rows with sorted indices."""
+    """Return the transposed matrix, with sorted indices."""
     columns = matrix.tocsc()
     shape = (matrix.shape[1], matrix.shape[0])
     return CompressedRows((columns.data, columns.indices, columns.indptr), shape)
@@ -504,19 +504,19 @@ def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
 
 
 def _multiples(weights: Sequence[float] | F64) -> F64 | None:
-    """Divide weights by the smallest, so that copies count as integers; None if all are equal."""
+    """Divide weights by the smallest weight, or return None if all weights are equal."""
     own = np.asarray(weights, dtype=np.float64)
     return own / own.min() if len(own) and np.ptp(own) else None
 
 
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
-    """Return the sum of each feature's values, multiplied by the weights of the documents."""
+    """Return the sum of each feature's values, weighted by document."""
     own = values if weights is None else values * weights[counts.indices]
     return with_values(counts, own).sums().round(DECIMALS)
 
 
 def documents_with(counts: CompressedRows | csr_matrix, weights: F64 | None) -> F64:
-    """Return for each column the total weight of the documents that contain it."""
+    """Return, per column, the total weight of the documents that contain it."""
     of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
     found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)
     return found.round(DECIMALS)

@@ -56,16 +56,16 @@ from .trainer import (
 )
 
 EndIteration = Callable[[int, float], bool]
-# Maximum numbers of documents and of scores for calibration.
+# Calibration uses at most this many documents, and at most this many scores.
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-# Number of calibration documents if documents have several labels, most of which are rare.
+# Number of calibration documents in multilabel data, where most labels are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# This limit is for objectives that draw samples (suite `sampled_losses`).
-# At default learning rates, five documents reach 14 times the untrained loss.
-# Five rows of numbers reach 30 times the untrained loss.
+# The same limit for objectives with negative sampling (suite `sampled_losses`).
+# At default learning rates, training on five documents reaches 14 times the untrained loss,
+# and training on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
-FALL = 10.0  # number of standard errors by which training may be worse than its trials
+FALL = 10.0  # the final model may be this many standard errors worse than in cross-validation
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """Settings for how `fit_linear` runs and reports; by default, it shows and saves nothing.
+    """How `fit_linear` runs and reports; by default, it prints and saves nothing.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Job:
 
 
 def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
-    """Choose settings, train, and calibrate the probabilities and the threshold.
+    """Choose settings, train a linear classifier, and calibrate its probabilities and threshold.
 
     A document with weight w counts w times in all of these steps.
 
@@ -173,7 +173,7 @@ def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
 
 
 def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
-    """Fit a classifier; the first `size` classes are labels, and one more may mean "no label"."""
+    """Fit a classifier for `size` labels and, if there is one more class, for "no label"."""
     choice = None
     if job.chooses and job.remote is None:
         choice = choose(problem, job.seconds, job.reporter, job.received)
@@ -210,7 +210,7 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
 def _divided(
     data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
 ) -> tuple[Labeled, Labeled | None]:
-    """Split documents into training documents and calibration documents.
+    """Split documents into a training set and a calibration set.
 
     If there are few documents, none are left out, because cross-validation calibrates, except for
     trees.
@@ -249,7 +249,7 @@ def _calibrate(
     size: int,
     job: Job,
 ) -> None:
-    """Fit the calibration and the threshold to documents outside the training data."""
+    """Fit the calibration and the threshold to documents that were not used for training."""
     options, several = fitted.options, problem.several
     kind = "logistic" if several else "normalized"
     if several or options.objective == "tree":
@@ -278,7 +278,7 @@ def _calibrate(
 
 
 def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: bool) -> None:
-    """Fit the calibration, and the threshold if there are several labels, to held-out documents."""
+    """Fit the calibration and, for multilabel data, the threshold to held-out documents."""
     kind = "logistic" if several else "normalized"
     fitted.calibration = Calibration.fit(kind, held.scores, held.labels, held.weights)
     if several and any(held.labels):
@@ -288,7 +288,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> F64:
-    """Return those frequency-based offsets of the labels' scores that improve nDCG@5 most.
+    """Return the frequency-based score offsets of the labels that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
     All offsets are 0 if none is clearly better.
@@ -310,10 +310,10 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> 
 
 
 def _check_loss(task: Task, scorer: Scorer) -> None:
-    """Raise an error if the training loss is far above the loss of a model with zero weights."""
+    """Raise an error if the training loss is far above the loss of an untrained model."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    # Objectives that draw samples make the differences between scores too large.
+    # With negative sampling, differences between scores are too large, so the limit is higher.
     if math.isinf(untrained):
         untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
     if options.learner != "sgd" or not isinstance(scorer, Weights):
@@ -329,7 +329,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise an error if predictions are far worse than in the trials of the settings."""
+    """Raise an error if predictions are far worse than in the cross-validation of the settings."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -360,7 +360,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """A training task for one set of weights: the inputs of a learner, and its results.
+    """The inputs and results of a learner that trains one set of weights.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ class Task:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # with few documents, ties between epochs are common, and the later epoch is better
+            ):  # of tied epochs, which are common with few documents, the latest is best
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table
@@ -489,7 +489,7 @@ class Task:
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
-        """Call the solver `run`, and report its iterations as epochs.
+        """Run a solver, and report each of its iterations as an epoch.
 
         `run` is called with two functions: the first takes the number and loss of a finished
         iteration and returns whether to stop; the second raises Interrupted if a signal was
@@ -512,7 +512,7 @@ class Task:
         run(iterated, self.check_signals)
 
     def check_signals(self) -> None:
-        """If a signal was received, save the result so far, and raise Interrupted."""
+        """If a signal has arrived, save the current result and raise Interrupted."""
         received = self.job.received
         if received.number is not None:
             epoch = len(self.records) + 1
@@ -521,14 +521,14 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the current result; return None if workers or tree nodes hold the weights."""
+        """Save the current result; return None if the weights are elsewhere (in workers or trees)."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
 
 
 def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
-    """Return options for the second half of a training schedule, without an L2 penalty.
+    """Return options that train for the second half of the schedule, without an L2 penalty.
 
     If all documents have the same label, they are visited once, because none of them supports
     another label.
@@ -576,12 +576,12 @@ class SgdRun(TrainingRun):
         return Fingerprint(hashes, self._task.job.described)
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the tables to store in checkpoints: the current and the best weights."""
+        """Return the tables for checkpoints: the current and the best weights."""
         best = {f"best_{name}": table for name, table in self._task.best_tables.items()}
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
-        """Return the measures of all epochs so far, to store them in checkpoints."""
+        """Return the measures of all epochs so far, for checkpoints."""
         task = self._task
         return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
 
@@ -625,23 +625,23 @@ def _by_trees(task: Task) -> None:
     task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
 
 
-# The training function for each value of `ClassifyOptions.learner`.
+# Maps each value of `ClassifyOptions.learner` to its training function.
 LEARNERS: dict[str, Callable[[Task], None]] = {
     "sgd": _by_epochs, "dual": _by_epochs, "lbfgs": _by_lbfgs, "tree": _by_trees,
 }  # fmt: skip
 
 
 class RemoteTraining(Protocol):
-    """The protocol of training on workers, which `dcme_w2v.cluster.distribute` implements."""
+    """Protocol for training on workers, implemented by `dcme_w2v.cluster.distribute`."""
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the options for the workers; raise UsageError if an option is not supported."""
+        """Return the workers' options; raise UsageError if an option is not supported on workers."""
 
     def train(self, task: Task) -> None:
-        """Train on the workers until training is complete."""
+        """Train on the workers to the end."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Rescale the weights on held-out documents if necessary; return the training record."""
+        """Rescale the weights using held-out documents if necessary; return the training record."""
 
 
 def _hash_of(data: Labeled) -> str:
@@ -650,13 +650,13 @@ def _hash_of(data: Labeled) -> str:
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])
 
 
-PIECE = 16384  # number of documents that are scored at a time, as in csrc/classify/full_gradient.c
+PIECE = 16384  # documents are scored in batches of this size, as in csrc/classify/full_gradient.c
 
 
 def resource_estimate(
     matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
-    """Estimate how much memory training requires for how many documents, and how much is available.
+    """Estimate the memory that training takes, and compare it with the available memory.
 
     Parameters
     ----------
@@ -684,14 +684,14 @@ def resource_estimate(
         options.solver == "lbfgs"
     ):  # L-BFGS stores points, gradients, a direction and correction pairs as float64
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
-        memory += 8 * matrix.nnz  # the documents are also stored transposed
+        memory += 8 * matrix.nnz  # a transposed copy of the documents
         memory += 4 * min(count, PIECE) * width  # scores
     else:
         # A second table holds the weights of the best epoch.
         memory = table * (2 if options.patience else 1)
-        if options.solver == "dual":  # there is a dual variable for each document and class
+        if options.solver == "dual":  # one dual variable per document and class
             memory += 4 * count * width
-        if options.objective == "dcme":  # each cluster takes two columns of the table
+        if options.objective == "dcme":  # each cluster takes two columns of float32
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"
@@ -707,7 +707,7 @@ def resource_estimate(
 
 
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
-    """Estimate the memory that the training of label trees needs besides the documents.
+    """Estimate the memory for training label trees, not counting the documents.
 
     On EURLEX57K, each label of a document adds about ten weights and two feature rows to a tree.
     """

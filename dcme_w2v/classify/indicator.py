@@ -1,4 +1,4 @@
-"""Convert indicator matrices, scikit-learn's format for rows that may have several labels."""
+"""Convert indicator matrices, scikit-learn's format for multilabel data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dcme_w2v.numeric.sparse_rows import is_sparse
 
 from .labeled import instances_of
 
-MAX_LABELS = 2**31 - 2  # indices in the core have 32 bits, and one class is needed for "no label"
+MAX_LABELS = 2**31 - 2  # the core's class indices have 32 bits, and "no label" takes one
 
 
 class Indicator(NamedTuple):
-    """The form of an indicator matrix, in which predictions are returned."""
+    """The format of the indicator matrix in which predictions are returned."""
 
     is_sparse: bool
     columns: int
@@ -24,17 +24,17 @@ class Indicator(NamedTuple):
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether labels are an indicator matrix, that is, sparse or with several columns."""
+    """Return whether `y` is an indicator matrix, that is, sparse or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # y is a list whose rows have different lengths
+    except ValueError:  # y is a ragged list
         raise UsageError(
             "y contains lists of labels; use MultiLabelBinarizer().fit_transform(y)"
         ) from None
 
 
 def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
-    """Return the labels of each row of an indicator matrix, and their total number.
+    """Return each row's labels in an indicator matrix, and the number of different labels.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 
 def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
-    """Make an indicator matrix from lists of labels, one for each row."""
+    """Make an indicator matrix from one list of labels per row."""
     from scipy.sparse import csr_matrix
 
     sets = list(labels)

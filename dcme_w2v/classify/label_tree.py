@@ -26,7 +26,7 @@ from .trainer import ClassifierTrainer, Scorer, documents_at_once
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    _Rows = tuple[I32, csr_matrix]  # a node's features, and their weights for each child
+    _Rows = tuple[I32, csr_matrix]  # a node's features, and the weights per feature and child
 
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 LEAF = 64  # maximum number of labels in a leaf
 ROOT, BRANCH = 1024, 64  # maximum number of children of the root and of inner nodes
-BEAM = 10  # number of nodes to search per level
-# Weights below this are dropped.
-# On EURLEX57K, a limit of 0.4 keeps twice as many weights, and P@5 is only 0.4 points higher.
+BEAM = 10  # beam width: number of nodes that are searched per level
+# Weights of smaller magnitude are dropped.
+# On EURLEX57K, 0.4 would keep twice as many weights and raise P@5 by only 0.4 points.
 SMALLEST = 0.6
 # Dimensions of label centroids, and maximum number of documents per centroid.
 DIMENSIONS, OF_A_LABEL = 256, 32
 ROUNDS = 20  # maximum number of 2-means iterations
-BLOCK = 1024  # number of labels whose centroids are projected at a time
+BLOCK = 1024  # label centroids are projected in blocks of this size
 
-LEVELS = 127  # number of levels; they form a logarithmic scale with steps of about 6%
+LEVELS = 127  # number of quantization levels, on a logarithmic scale with steps of about 6%
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
@@ -51,7 +51,7 @@ ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "
 
 @dataclass(frozen=True)
 class Tree:
-    """A label tree: the arrays of csrc/classify/label_tree.h, and the label of each leaf position.
+    """A label tree: arrays in the layout of csrc/classify/label_tree.h, and the leaves' labels.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Tree:
         return labels.astype(np.int32), scores
 
     def weights(self, label: int) -> F32:
-        """Return the weights that a label has in its leaf, shape (features,)."""
+        """Return a label's weights in its leaf, shape (features,)."""
         children, starts = self.arrays["children"], self.arrays["starts"]
         nodes = len(children) - 1
         place = nodes + int(np.flatnonzero(self.arrays["labels"] == label)[0])
@@ -168,7 +168,7 @@ def centroids(
     random: np.random.Generator,
     weights: F32 | None = None,
 ) -> F32:
-    """For each label, return a random projection of the sum of its documents, as a unit vector."""
+    """Return a unit vector per label: the random projection of the sum of its documents."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))
@@ -211,7 +211,7 @@ def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
 
 
 def _levels(groups: int) -> list[I64]:
-    """Return the parent of each node, level by level from the leaves upward."""
+    """Return the parent of each node, level by level from the leaves to the root."""
     found: list[I64] = []
     while groups > ROOT:
         found.append(np.arange(groups) // BRANCH)
@@ -235,7 +235,7 @@ def _train(
     parents = [np.repeat(np.arange(len(groups)), [len(one) for one in groups])]
     parents += _levels(len(groups))
     child, jobs = place[labels], []
-    pairs = []  # for each level, pairs of children and their parents
+    pairs = []  # for each tree level, the children and their parents
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
@@ -296,7 +296,7 @@ def _train_node(
     options: ClassifyOptions,
     weights: F32 | None,
 ) -> _Rows:
-    """Train a node; return its weights without small weights and empty rows."""
+    """Train a node; return its weights, with small weights and empty rows dropped."""
     from scipy.sparse import csr_matrix
 
     if not len(documents):
@@ -321,14 +321,14 @@ def _train_node(
     return np.append(columns, np.int32(matrix.shape[1]))[is_kept], table
 
 
-CANDIDATES = 100  # number of labels that a tree returns for a document
+CANDIDATES = 100  # number of labels that a tree returns per document
 STORED = (
     "children",
     "rows",
     "features",
     "columns",
     "labels",
-)  # arrays that files store unchanged
+)  # arrays that model files store unchanged
 LARGEST = 1e30  # maximum magnitude of a weight
 LOWEST = -20.0  # the log-probability of a label that no tree returns
 
@@ -352,7 +352,7 @@ class Forest(Scorer):
         return self.trees[0].features
 
     def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
-        """Return the labels that the trees find, with their mean probabilities."""
+        """Return the labels that the trees find, with mean probabilities."""
         from scipy.sparse import csr_matrix
 
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
@@ -371,7 +371,7 @@ class Forest(Scorer):
         return ordered_map(lambda span: self._label_probabilities(documents, *span), spans, threads)
 
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
-        """Return the logs of the mean probabilities, shape (documents, classes)."""
+        """Return the logs of the trees' mean probabilities, shape (documents, classes)."""
         return _log(self._label_probabilities(documents, begin, end).toarray())
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
@@ -432,7 +432,7 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
         arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
             raise ValueError("a tree does not contain every class once")
-        # The last row of each node belongs to the bias feature, whose number is the highest.
+        # The last row of each node belongs to the bias feature, which has the highest index.
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
             raise ValueError("the number of leaves in the trees is not the number of classes")

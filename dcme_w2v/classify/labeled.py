@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_WEIGHT = 1_000_000  # maximum weight of a class
-# Documents are dropped if their weights add up to less than this fraction of the total.
+# The documents of lowest weight are dropped if they have less than this share of the weight.
 NEGLIGIBLE = 1e-6
 SAME = 1e-6  # weights that differ by less than this fraction count as equal
 
 
 def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
-    """Return an instance, a document index and a class index, for each label of each document."""
+    """Return the document index and class index of each document-label pair (instance)."""
     sizes = [len(own) for own in labels]
     flat = [label for own in labels for label in own]
     return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
@@ -82,7 +82,7 @@ class Labeled:
 
     @property
     def held_together(self) -> int:
-        """Number of groups that are kept together in a fold: documents, or sentences of tokens."""
+        """Number of groups that folds do not split: documents, or sentences if tokens are classified."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
@@ -93,7 +93,7 @@ class Labeled:
         return found / found.sum()
 
     def instances(self) -> tuple[I64, I32]:
-        """Return an instance, a document index and a class index, for each label."""
+        """Return the document index and class index of each document-label pair (instance)."""
         return instances_of(self.labels)
 
     def instance_weights(self) -> F32 | None:
@@ -115,7 +115,7 @@ class Labeled:
 def class_weights(
     given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> F64:
-    """Return the weight of each class, either balanced or as the user gave it.
+    """Return the weight of each class, either balanced or set by the user.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def class_weights(
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
             if name not in place:
-                # Weights of absent labels are ignored, as in scikit-learn.
+                # Weights of labels without documents are ignored, as in scikit-learn.
                 if place.keys() <= given.keys():
                     continue
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
@@ -158,20 +158,20 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return each document's class weight, which is the mean over its labels (1 without labels)."""
+    """Return each document's mean class weight over its labels, or 1 without labels."""
     rows, numbers = instances_of(labels)
-    own = np.append(class_weights, 1.0)[numbers]  # the label -1 is not a class
+    own = np.append(class_weights, 1.0)[numbers]  # label -1 (not a class) gets weight 1
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
 
 
-# ---- labels as callers give them ----
+# ---- conversion of labels between Python and files ----
 
 _NOT_IN_FILES = re.compile("[\0\ud800-\udfff]")
 
 
 def kind_of_labels(labels: Iterable[Any]) -> str:
-    """Return the type of the labels: str, int (also for floats without fraction) or bool.
+    """Return the label type: str, int (including whole-number floats) or bool.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 
 def name_of_label(label: Any, kind: str) -> str:
-    """Return the text that files contain for a label."""
+    """Return the string that represents a label in files."""
     given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
     name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
@@ -212,13 +212,13 @@ def name_of_label(label: Any, kind: str) -> str:
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Return the label for a text in a file; raise ValueError if the text is not a label."""
+    """Convert a string from a file to a label; raise ValueError if this is impossible."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name
 
 
 def array_of_labels(labels: Sequence[Any]) -> Array:
-    """Convert labels of one type to an array, which holds objects if integers are very large."""
+    """Convert labels of one type to an array (of dtype object for very large integers)."""
     found = np.array(labels) if len(labels) else np.zeros(0, dtype=np.str_)
     return found if found.dtype.kind in "bUiu" else np.array(labels, dtype=object)

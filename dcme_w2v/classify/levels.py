@@ -1,4 +1,4 @@
-"""Weights that are quantized to a few levels, for fused features and small models."""
+"""Weights quantized to a few levels, for fused features and compressed models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIAS = 1.0  # value of the bias feature in models built from levels
 
 @dataclass(frozen=True)
 class Evidence:
-    """Pairs of a feature and a class with their quantized levels.
+    """Feature-class pairs with their quantized levels.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Evidence:
     loss: float
 
     def columns(self) -> csr_matrix:
-        """Return the matrix C for which X @ C is the matrix of fused features h of the rows X.
+        """Return the matrix C that converts rows X to fused features, h = X @ C.
 
         float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
         c.
@@ -50,7 +50,7 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return the fused features h of rows, sparse, shape (rows, classes x levels)."""
+        """Return the fused features h as a sparse matrix, shape (rows, classes x levels)."""
         from scipy.sparse import csr_matrix
 
         rows = as_matrix(ones(matrix) if binary else matrix)
@@ -59,7 +59,7 @@ class Evidence:
         return found
 
     def parts(self, matrix: csr_matrix) -> F64:
-        """Return the fused features h of rows, dense, shape (rows, classes, levels)."""
+        """Return the fused features h as a dense array, shape (rows, classes, levels)."""
         from scipy.sparse import csr_matrix
 
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))

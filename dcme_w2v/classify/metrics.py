@@ -13,7 +13,7 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# The number of bins, and the lowest probability that is counted if documents have several labels.
+# Number of bins, and the minimum probability of predictions that are counted in multilabel data.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # the constants A and B in Jain, Prabhu and Varma (2016)
@@ -36,7 +36,7 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the logarithm of a minimum probability; raise UsageError if it is not from 0 to 1."""
+    """Return the log of a minimum probability; raise UsageError if it is outside 0 to 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least!r:.40}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
@@ -52,7 +52,7 @@ def best_classes(scores: F64, count: int) -> Top:
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
-    """Return for each document whether each class is a label, shape (documents, classes)."""
+    """Return whether each class is a label of each document, shape (documents, classes)."""
     found = np.zeros((len(labels), classes), dtype=bool)
     for row, wanted in enumerate(labels):
         found[row, [label for label in wanted if label >= 0]] = True
@@ -88,11 +88,11 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        # For each bin, the sums of weights, probabilities and correct predictions.
+        # The sums of weights, probabilities and correct predictions in each bin.
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add predictions by their probabilities, whether they are correct, and their weights."""
+        """Add predictions, given their probabilities, correctness and weights."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -100,7 +100,7 @@ class Reliability:
             sums += np.bincount(ranges, values, RANGES)
 
     def result(self) -> dict[str, Any]:
-        """Return the calibration error, and each bin's mean probability, frequency and count."""
+        """Return the calibration error and each bin's mean probability, frequency and count."""
         counts, expected, observed = self._sums
         used = np.flatnonzero(counts)
         rows = [
@@ -148,12 +148,12 @@ class Measures:
         self._gains = gains
         self._gained = {
             k: np.zeros(2) for k in RANKS
-        }  # for each rank k, the total gain and the highest possible total gain
+        }  # the total gain and the maximum possible gain at each rank k
         self._documents = self._unknown = 0
         self._total = 0.0  # sum of the documents' weights
         self._sums: dict[str, float] = {}
         self._right, self._predicted = np.zeros(classes), np.zeros(classes)
-        self._wanted = np.zeros(classes + 1)  # the last item counts unknown labels
+        self._wanted = np.zeros(classes + 1)  # the last item is for unknown labels
 
     def add(
         self,
@@ -258,12 +258,12 @@ class Measures:
         for name, value in sums.items():
             if name == "answered_accuracy":
                 found[name] = value / (sums["answered"] or 1.0)
-            # Without labels, these measures are undefined.
+            # These measures are undefined for documents without labels.
             elif name.startswith(("r_precision", "ndcg")):
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # without known labels, this measure is undefined
+            elif known:  # undefined without known labels
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
@@ -271,7 +271,7 @@ class Measures:
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:
-        """Return micro averages, and macro averages over classes that occur or are predicted."""
+        """Return micro- and macro-averaged precision, recall and F1."""
         wanted, unknown = self._wanted[:-1], self._wanted[-1]
         precision, recall, f1 = _f1(self._right, self._predicted, wanted)
         seen = (wanted > 0) | (self._predicted > 0)
@@ -292,7 +292,7 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
 
 
 def propensity_gains(counts: Sequence[int], documents: int) -> F64:
-    """Return inverse propensities, which give rare labels more weight (Jain et al. 2016).
+    """Return the labels' inverse propensities, which favor rare labels (Jain et al. 2016).
 
     The propensity, the probability that a relevant document is marked with a label, is 1 / (1 + C /
     (n + B)^A) for a label of n training documents, where C = (log N - 1) (B + 1)^A and N is the
@@ -333,7 +333,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # the mean of the lowest predicted probability and the next lower one
+    return float(ends.mean())  # midway between the last accepted probability and the next
 
 
 class ClusterMeasures:

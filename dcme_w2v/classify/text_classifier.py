@@ -345,7 +345,7 @@ class TextClassifier(ProtocolEstimator):
         return self
 
     def _take(self, model: Predictor) -> None:
-        """Store a fitted model in the attributes of the estimator."""
+        """Store a fitted model in the estimator's attributes."""
         classes = model.classes_ if self._indicator is None else np.arange(self._indicator.columns)
         self.model_, self.classes_ = model, sealed(classes)
 

@@ -2,4 +2,4 @@
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # this call raises an error if loading scipy would hang
+check_addresses()  # raises an error if importing scipy would hang
