@@ -521,7 +521,7 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the current result; return None if the weights are elsewhere (in workers or trees)."""
+        """Save the current result; return None if workers or tree nodes hold the weights."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
@@ -635,7 +635,7 @@ class RemoteTraining(Protocol):
     """Protocol for training on workers, implemented by `dcme_w2v.cluster.distribute`."""
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
-        """Return the workers' options; raise UsageError if an option is not supported on workers."""
+        """Return the workers' options; raise UsageError if workers do not support an option."""
 
     def train(self, task: Task) -> None:
         """Train on the workers to the end."""
