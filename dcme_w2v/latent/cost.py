@@ -1,4 +1,4 @@
-"""The cost of a latent-class model (equation 2), with the E-step and the two M-steps.
+"""The cost (2) of a latent-class model (Joulin et al. 2010), with the E-step and both M-steps.
 
 Equation numbers are from Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +

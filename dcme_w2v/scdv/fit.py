@@ -47,7 +47,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # IDs of the model's words; those with vectors come first
+    kept: I64  # IDs of the model's words, beginning with the words that have vectors
     with_vectors: int
 
 
@@ -121,7 +121,7 @@ def fit_documents(
 
 
 def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Return the size of the documents, and the memory that fitting requires.
+    """Return the numbers of documents, tokens and words, and the memory that fitting requires.
 
     The posteriors, one number for each word and cluster, are counted in full, although most of them
     become 0.
@@ -223,7 +223,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of the words with these IDs, which come first in `words`."""
+    """Return the vectors of the first words in `words`, whose IDs are `having`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):

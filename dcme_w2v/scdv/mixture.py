@@ -22,9 +22,9 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-# Constant added to variances; multiplied by the mean variance if that exceeds 1.
+# Added to variances, but multiplied by the mean variance first if that exceeds 1.
 _MIN_VARIANCE = 1e-6
-_START_WORK = 3_000_000  # maximum number of points times k-means iterations; more work gains little
+_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work gains little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -74,7 +74,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Form:
-    """``log(weight * density)`` in the form ``constants[k] + x.linear[:, k] - x.P.x / 2``."""
+    """The terms of ``log(weight * density)``: ``constants[k] + x.linear[:, k] - x.P.x / 2``."""
 
     constants: NDArray[np.floating]
     linear: NDArray[np.floating]
@@ -95,14 +95,14 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return ``log(weight * density)``, shape (n, k), without terms that components share."""
+        """Return ``log(weight * density)``, shape (n, k), without the components' shared terms."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits
 
 
 Sums = tuple[F64, F64, float]  # sums of posteriors, sums of weighted points, and the log-likelihood
-# Returns the posteriors of a slice of the points, and their log-likelihood.
+# A function that returns the posteriors and the log-likelihood of a slice of the points.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 

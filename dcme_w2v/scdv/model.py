@@ -61,7 +61,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # a safe upper limit, because vectors have unit length and weights are logarithms
+_MAX_NUMBER = 1e6  # unit vectors and logarithmic weights stay far below this limit
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,7 +183,7 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                # Fisher vectors (Perronnin et al. 2010) use this power, too.
+                # Fisher vectors also use this power (Perronnin et al. 2010).
                 if options.power not in (None, 1):
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
@@ -257,7 +257,7 @@ class DocumentModel(Sealed, Shown):
 
 
 def _bounded(model: Model, name: str, *shape: int | None) -> F32:
-    """Return an array; raise an error if its numbers are so large that products could overflow."""
+    """Return an array; raise an error if its values are so large that products could overflow."""
     found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
         raise model.fault(name, f"contains a number whose size exceeds {_MAX_NUMBER:g}")

@@ -13,7 +13,7 @@ class _Package(ModuleType):
     """The package `dw.search`, which raises a helpful error if it is called."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
-        """Raise an error that says what to call instead."""
+        """Raise an error that names the functions to call instead."""
         raise TypeError("dw.search is a package; use dw.Search().fit(texts).search(queries)")
 
 

@@ -27,11 +27,11 @@ from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # lengths of n-grams in characters, with < before and > after a word
 GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
-# Number of documents, those with the best word scores, that n-grams and vectors rerank.
+# N-grams and vectors rerank this many documents with the best word scores.
 CANDIDATES = 1000
 SIMILAR = 0.3  # minimum cosine between an unknown query word and a word that replaces it
 ALIKE = 20  # maximum number of words that replace an unknown query word
-TINY = 1e-9  # value that replaces a divisor of 0
+TINY = 1e-9  # replaces a divisor of 0
 
 
 class Query(NamedTuple):
@@ -120,7 +120,7 @@ class Index:
         words, counts = np.unique(known, return_counts=True)
         weights = counts * self.idf[words]
         most = float(weights.sum()) + len(unknown) * self._unknown_idf
-        # Without unknown words, there is no need for the table that counts their n-grams.
+        # Count the n-grams of unknown words only if there are any, because it takes time.
         new = gram_rows(list(dict.fromkeys(unknown))) if unknown else self.grams[:0]
         grams = np.unique(np.append(self.grams[words].indices, new.indices)).astype(np.int64)
         by_gram = self.gram_idf[grams]
@@ -129,7 +129,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return the words that replace unknown query words, and their weights."""
+        """Return the similar words that replace unknown query words, and their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -160,7 +160,7 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the rows of the best documents by words, which may replace unknown words."""
+        """Return the documents with the best word scores; similar words replace unknown ones."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))
@@ -175,7 +175,7 @@ class Index:
         return np.asarray(found @ query.gram_weights) / most
 
     def _cosines(self, vectors: F32, query: Query) -> F64:
-        """Return the cosines between documents and a query; negative ones become 0."""
+        """Return the cosines between documents and a query, replacing negative cosines with 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
         # Sum row by row, so that equal documents have equal scores.

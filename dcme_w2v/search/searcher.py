@@ -128,7 +128,7 @@ class Search(Shown):
             table = SentenceTable(for_text(self.vectors), EncodeOptions())
             rows = table.vectors_of([word] for word in words)
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
-        named = list(names)  # the names may be generated while the texts are read
+        named = list(names)  # a generator may produce the names while the texts are read
         if named and len(named) != len(beginnings):
             raise UsageError(
                 f"there are {len(named)} names for {len(beginnings)} documents; give one name per "
@@ -175,7 +175,7 @@ class Search(Shown):
         return duplicates(self._fitted(), threshold)
 
     def name(self, row: int) -> str:
-        """Return the name of a document, or its number, counted from 1."""
+        """Return a document's name, or its number (counted from 1) if documents have no names."""
         row = self._checked(row)
         return self._names[row] if len(self._names) else str(row + 1)
 
@@ -205,7 +205,7 @@ class Search(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Search:
-        """Load an index that `save` wrote, with the same search results.
+        """Load an index that `save` wrote; it returns the same search results.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Search(Shown):
 
 
 def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
-    """Yield texts, and collect the first characters of each text in a list."""
+    """Yield texts, and append the first characters of each text to a list."""
     for text in texts:
         start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
         line = " ".join(start.split())

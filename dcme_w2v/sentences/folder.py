@@ -152,7 +152,7 @@ def _card(
     corpus = manifest.get("corpus")
     if isinstance(corpus, list) and corpus:
         lines += ["", "## Data", ""]
-        for one in corpus:  # read from a file that somebody may have edited
+        for one in corpus:  # the entries come from a file that somebody may have edited
             path, size = (
                 (one.get("path"), one.get("bytes")) if isinstance(one, dict) else (None,) * 2
             )

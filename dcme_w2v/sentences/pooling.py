@@ -24,8 +24,8 @@ from dcme_w2v.words.vectors import counts_by_order
 # The constant a in the SIF paper, where a word with probability p has the weight a / (a + p).
 SIF_A = 1e-3
 USIF_COMPONENTS = 5
-BEGINNING = 2  # weight of a word's projection on the longest word that begins it
-PIECE = 0.3  # norm of the row of a single character, relative to that of an unseen word
+BEGINNING = 2  # weight of a word's projection onto its longest prefix in the vocabulary
+PIECE = 0.3  # norm of a single character's row relative to that of an unseen word
 SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
 _BLOCK = 1 << 14  # number of rows that are processed at a time in double precision
 
@@ -133,13 +133,13 @@ class Pooling:
 
     def piece_rows(self, count: int, columns: int) -> F32:
         """Return rows with random directions for word pieces, because these have no vectors."""
-        # RandomState gives the same numbers in all versions of numpy.
+        # RandomState generates the same numbers in all numpy versions.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
 
     def unseen_rows(self, vectors: F32) -> F32:
-        """Return pooled rows for out-of-vocabulary words with these vectors."""
+        """Return the pooled rows of out-of-vocabulary words, given their vectors."""
         with one_blas_thread():
             return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
@@ -151,7 +151,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Move the unit row of each word, in place, toward that of the longest word that begins it."""
+    """Move each word's unit row, in place, toward the row of its longest prefix in the list."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
@@ -160,7 +160,7 @@ def _draw(rows: F32, table: F32, beginnings: I64) -> None:
 
 
 def _usif_a(p: F64) -> float:
-    """Return the parameter a of uSIF (section 3.1 of its paper)."""
+    """Return the parameter a of uSIF (Ethayarajh 2018, section 3.1)."""
     threshold = 1 - (1 - 1 / len(p)) ** SENTENCE_WORDS
     alpha = np.clip(np.mean(p > threshold), 1 / (2 * len(p)), 1 - 1 / (2 * len(p)))
     return float((1 - alpha) / (alpha * len(p) / 2))
@@ -218,6 +218,6 @@ class Components:
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
     def removed_from(self, sentences: F32) -> F32:
-        """Subtract the weighted projections on the components from sentence vectors."""
+        """Subtract from sentence vectors their weighted projections onto the components."""
         with one_blas_thread():
             return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

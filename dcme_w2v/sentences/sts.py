@@ -49,12 +49,12 @@ class StsScore:
 
     @property
     def pearson(self) -> float:
-        """Mean correlation over the files."""
+        """Mean Pearson correlation over the files."""
         return float(np.mean([one.pearson for one in self.sets]))
 
     @property
     def spearman(self) -> float:
-        """Mean correlation over the files."""
+        """Mean Spearman correlation over the files."""
         return float(np.mean([one.spearman for one in self.sets]))
 
     def as_dict(self) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Raise `FormatError` if tokenizers fails; a panic in this library is not an `Exception`."""
+    """Convert tokenizers errors to `FormatError`, including panics (not an `Exception`)."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -182,7 +182,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return for each line the mean of its known words' rows."""
+        """Return the mean of the known words' rows for each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)

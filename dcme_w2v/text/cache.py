@@ -73,7 +73,7 @@ class IdCache:
         return ids
 
     def pieces(self) -> Iterator[U32]:
-        """Yield all IDs in pieces; the file may be overwritten up to the last yielded ID."""
+        """Yield all IDs in chunks; the file may be overwritten up to the last yielded ID."""
         for first in range(0, length := self.length, PIECE):
             yield self.read(first, min(PIECE, length - first))
 
@@ -122,21 +122,21 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> Bools:
-        """Return for each of the lines first, ..., first + count - 1 whether it is held out."""
+        """Return a mask of the held-out lines among lines first, ..., first + count - 1."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
         return mixed < np.uint64(self.fraction * 2.0**64)
 
 
 class Choice:
-    """Finds the token IDs that belong to held-out lines in a stream of IDs."""
+    """Finds the token IDs in a stream that belong to held-out lines."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
         self._line = 0  # index of the current line
 
     def mask(self, ids: U32) -> Bools:
-        """Return for each of the next IDs in the stream whether its line is held out."""
+        """Return a mask of the next IDs in the stream that belong to held-out lines."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
@@ -154,7 +154,7 @@ def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
 
 
 def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
-    """Replace the cached IDs with final ones, in place; return fields of `EncodedCorpus`."""
+    """Replace the cached IDs with vocabulary IDs, in place; return fields of `EncodedCorpus`."""
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [np.empty(0, dtype=np.uint32)]

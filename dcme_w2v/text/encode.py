@@ -64,7 +64,7 @@ class CountedCorpus:
 
 @dataclass
 class EncodedCorpus(CountedCorpus):
-    """A corpus as word IDs, in a temporary file that is removed with the array of IDs.
+    """A corpus as word IDs; its temporary file is removed when the array of IDs is deleted.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
@@ -210,14 +210,14 @@ def encode(
         words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        # Of the tokens of dropped words, those in held-out lines are not counted.
+        # Exclude the tokens of dropped words that are in held-out lines.
         lost = words.lost - int(reading.held_out[len(words.table) :].sum())
         kept = select_vocabulary(given, words.table, counts, options, rare, lost)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        # Dropped words, and the ID that stands for skipped tokens, also get ranks.
+        # Add ranks for dropped words, and for the ID that stands for skipped tokens.
         others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)

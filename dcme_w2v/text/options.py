@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from dcme_w2v.declarations import Checked, option, options_in
 from dcme_w2v.options import VocabularyOptions
 
-READING = [  # vocabulary options that `phrases` also takes, because they say how to read text
+READING = [  # vocabulary options for reading text, which `phrases` also accepts
     one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
 ]
 
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Options that decide which pairs of words are joined into phrases."""
+    """Options for which pairs of words are joined into phrases."""
 
     group = "Model"
 

@@ -48,7 +48,7 @@ LISTS = {
 
 
 def connector_words(given: str | None) -> tuple[bytes, ...]:
-    """Return the connectors of a built-in list, or those in a file.
+    """Return the connector words from a built-in list or from a file.
 
     Raises
     ------
@@ -351,7 +351,7 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None after `join` has changed the counts
+        self._counts: I64 | None = counts  # None if `join` has changed the counts
         # For each pass: its pairs, the joined words, and the words' roles.
         self._passes: list[tuple[Any, ...]] = []
         self._table = starting_table(words)

@@ -81,7 +81,7 @@ class Reading:
         self._buffers: list[U32] = []  # memory for the IDs of blocks, for reuse
         self._tables: list[core.Table] = []  # empty word tables, for reuse
         self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
-        # By word ID, the counts of tokens in held-out lines.
+        # Counts of tokens in held-out lines, by word ID.
         self.held_out: I64 = np.zeros(0, dtype=np.int64)
         self.held_out_tokens = 0
 
@@ -128,7 +128,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # so that the next step can use the memory of the blocks
+        core.release_freed()  # make the memory of the blocks available to the next step
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -148,7 +148,7 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        # `newlines` and `bad` refer to the changed text; compute them for the original.
+        # `newlines` and `bad` refer to the changed text; recompute them for the original text.
         if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -239,7 +239,7 @@ def dropped_line(least: int) -> str:
 
 
 def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first byte that is NUL or, if this is an error, not UTF-8."""
+    """Return the position of the first NUL byte or, if refused, of the first non-UTF-8 byte."""
     found = [text.find(b"\0")]
     try:
         text.decode()
@@ -248,8 +248,8 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Rare words are dropped when memory use exceeds FULL_SHARE of the limit.
-# In addition, the table of counted words alone must exceed HELD_SHARE of the limit.
+# Rare words are dropped if memory use exceeds FULL_SHARE of the limit.
+# To drop rare words, the table of counted words must also exceed HELD_SHARE of the limit.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
@@ -287,7 +287,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        # For each ID, an upper bound on the dropped count; for later words, the bound is `below`.
+        # An upper bound on each ID's dropped count; for later IDs, the bound is `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
@@ -306,7 +306,7 @@ class DistinctWords:
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Drop rare words if a block's words do not fit in memory; raise if they still do not.
+        """Drop rare words if a block's words do not fit in memory; raise an error if that fails.
 
         Never raises for the first block.
         """
@@ -330,7 +330,7 @@ class DistinctWords:
         return self.table.counts() + np.concatenate([self._lost, new])
 
     def drop(self) -> None:
-        """Drop the rarer half of the words or, if only known words matter, all other words."""
+        """Drop the rarer half of the words or, if only known words matter, all unknown words."""
         self._most = len(self)
         self._full = count = len(self.table)
         if self._only_known:
@@ -419,18 +419,19 @@ SAMPLE_BYTES = 1 << 16
 MIN_LINES = 5  # minimum number of lines for detecting a structure
 MIN_TOKENS = 200  # minimum number of tokens for detecting raw text
 MIN_STRUCTURED = 0.9  # minimum fraction of lines that have a structure
-MIN_NUMBERS = 5  # minimum number of numbers after the word on a line of vectors
+MIN_NUMBERS = 5  # minimum number of values after the word on a line of a vector file
 MIN_MARKED = 0.2  # minimum fraction of lines that contain markup tags
 MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
 MIN_CAPITALS = 0.005  # minimum fraction of tokens that also occur in lowercase in raw text
 MIN_CLAUSES = 20  # minimum number of tokens for detecting a script without spaces
-MIN_CHARACTERS = 10  # minimum mean length of such unsplit tokens; words have two to five letters
+# Minimum mean length of unsplit tokens; words in these scripts have two to five letters.
+MIN_CHARACTERS = 10
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# The first and last characters of the ranges for scripts without spaces.
-# The scripts are Thai and Lao, Myanmar, Khmer, kana and ideographs.
+# First and last characters of the ranges of scripts that are written without spaces.
+# These ranges cover Thai and Lao, Myanmar, Khmer, kana and ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 

@@ -34,7 +34,7 @@ Given = Vocabulary | InitialWords | None
 
 @dataclass(frozen=True)
 class Kept:
-    """The selected vocabulary, and the ID in it of each word of the corpus.
+    """The selected vocabulary, and the vocabulary ID of each word in the corpus.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def starting_table(given: Words | InitialWords | None) -> core.Table:
 
 
 def ids_of(table: core.Table, words: Words) -> U32:
-    """Return the IDs of words in a table, after adding those that it lacks."""
+    """Return the IDs of words in a table, after adding the words that the table lacks."""
     numbers = np.zeros(len(words), dtype=np.uint32)
     table.merge(starting_table(words), 0, len(words), 0, numbers)
     return numbers
@@ -102,7 +102,7 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        # A vocabulary from the user has its own count of `unk`.
+        # The user's vocabulary already contains a count of `unk`.
         if not (isinstance(given, Vocabulary) and is_kept[unk]):
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)
@@ -119,7 +119,7 @@ def select_vocabulary(
 
 
 def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64, I64]:
-    """Return the IDs of the words to keep, and the counts that order the vocabulary."""
+    """Return the IDs of the words to keep, and the counts by which the vocabulary is sorted."""
     if given is None:
         return frequent(counts, options), counts
     weights = counts.copy()

@@ -20,11 +20,11 @@ BATCH_DOCUMENTS = 256
 BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-NEW_WORDS = 1 << 20  # maximum number of new words in the table, which is reset when it has more
+NEW_WORDS = 1 << 20  # the table is reset if it has more new words than this
 
 
 class AnyTokenizer(Protocol):
-    """The interface of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
+    """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
         """Return tokens separated by spaces, line by line, and the offset of a bad byte (or -1)."""
@@ -100,7 +100,7 @@ class Numbering:
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode the texts in one byte string; each text ends with a line feed."""
+        """Encode the texts in a byte string, in which a line feed ends each text."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:

@@ -71,7 +71,7 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """For `count` words, return the ID of the longest shorter word that begins each, or -1."""
+        """Return for each of `count` words the ID of its longest prefix in the list, or -1."""
         ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
@@ -96,7 +96,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return all characters of the words, and all digits, as first pieces and as inner pieces."""
+    """Return all digits and the words' characters, both as first pieces and as inner pieces."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -130,7 +130,7 @@ class Tokenizer:
 
     @property
     def is_whitespace(self) -> bool:
-        """Whether text is unchanged and split only at whitespace."""
+        """Whether text is only split at whitespace, without other changes."""
         return self.options.tokenize == "whitespace"
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:

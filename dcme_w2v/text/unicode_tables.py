@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # flag that is added to the kind of a character
+UNSTABLE = 8  # flag added to the kind of characters that normalization may affect
 PAGE = 256
-# Above this, there are only variation selectors, tags and private-use characters.
+# Code points above this are only variation selectors, tags and private-use characters.
 ASSIGNED_END = 0x40000
 # Most alphabets and common punctuation are below ALPHABETS_END.
 # Making the tables for this range takes only milliseconds.
@@ -39,7 +39,7 @@ IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
 # Characters without case, decomposition or combining class, whose kind follows from their range.
-# These are ideographs (except compatibility ideographs), Hangul syllables and private use.
+# The ranges are ideographs (except compatibility ideographs), Hangul syllables and private use.
 PLAIN = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
     range(0x20000, 0x2F800), range(0x2FA20, 0x40000)
@@ -191,7 +191,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Split a table into pages, and store equal pages only once; the rest is padded with 0."""
+    """Split a table into pages, store equal pages only once, and pad the list of pages with 0."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
     absent = (sys.maxunicode + 1) // PAGE - len(pages)

@@ -19,7 +19,7 @@ from dcme_w2v.numeric.arrays import F32, U8, Array
 POLL_SECONDS = 0.2
 # Maximum number of table bytes that a poll checks, which fit into the L3 cache.
 CHECKED_AT_ONCE = 8 << 20
-POLLS_A_PASS = 4  # number of polls, within a second, in which a small table is checked
+POLLS_A_PASS = 4  # number of polls (less than a second) that together check a small table
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return `size` numbers of a block of memory, starting at its first cache line."""
+    """Return `size` items of a memory block, starting at its first cache-line boundary."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 

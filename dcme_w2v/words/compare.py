@@ -24,8 +24,8 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # number of the most frequent words by which the files are aligned
-_SIMILAR = 201  # number of words with similar counts whose median a score is compared with
+_ANCHORS = 5000  # the files are aligned by this many of the most frequent words
+_SIMILAR = 201  # a score is compared with the median of this many words with similar counts
 _SMALLEST = 1e-6  # differences below this are rounding errors of unit vectors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
@@ -162,6 +162,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return the logarithm of each value minus the median for words with similar counts."""
+    """Return each value's logarithm minus the median logarithm for words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

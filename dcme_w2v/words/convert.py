@@ -76,7 +76,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     lengths = np.concatenate(
         [inverse_lengths(codes[part].astype(np.float32)) for part in blocks_of_rows(len(codes))]
     )
-    # Unit length keeps dot products finite.
+    # Scale to unit length, so that dot products are finite.
     queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
     less = nearest_rows(codes, lengths, codes[rows] * lengths[rows][:, None], own, k)

@@ -18,7 +18,7 @@ from .likelihood import figures_of, pieces
 from .trainer import Trainer
 
 # After each epoch, about this many tokens are scored, which takes a tenth of an epoch's time.
-# This was measured with 100 dimensions, 70,000 words and 17 million tokens.
+# The time was measured with 100 dimensions, 70,000 words and 17 million tokens.
 SCORED = 4096
 
 
@@ -35,7 +35,7 @@ def evenly_spaced(ids: U32, words: int) -> U32:
 
 
 def _entropy(shares: F64) -> float:
-    """Return the entropy in nats, without scipy, which takes long to import."""
+    """Return the entropies in nats, without scipy, whose import is slow."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 

@@ -52,7 +52,7 @@ def summary(logs: F64) -> Likelihood:
 
 
 def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
-    """Return the statistics `names` for each row of log-probabilities, with prefixed names."""
+    """Compute the statistics `names` for each row of log-probabilities; prefix their names."""
     found: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         figures = vars(summary(row))
@@ -105,7 +105,7 @@ def contexts(
 
 
 def pieces(ids: U32, size: int = PIECE) -> Iterator[U32]:
-    """Split encoded text at sentence ends into pieces of at least `size` tokens."""
+    """Split encoded text at sentence ends into blocks of at least `size` tokens."""
     ends = np.append(np.flatnonzero(ids & LAST) + 1, len(ids))
     start = 0
     while start < len(ids):

@@ -164,7 +164,7 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
     square = np.einsum("i,i->", row, row)
-    usual = 0 < square < math.inf  # testing one scalar is much faster than testing all numbers
+    usual = 0 < square < math.inf  # testing one scalar is much faster than testing all values
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 

@@ -180,7 +180,7 @@ def _check_word(unk: str) -> None:
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked):
-    """Options that decide which words get vectors."""
+    """Options for which words get vectors."""
 
     group = "Input"
 
@@ -245,7 +245,7 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class RoundsOptions(Checked):
-    """The option that says how often shards on a cluster merge their vectors."""
+    """The option for how often shards on a cluster merge their vectors."""
 
     group = "Cluster"
 
@@ -263,7 +263,7 @@ ANALOGY_METHODS = ("3cosadd", "3cosmul")
 
 @dataclass(frozen=True)
 class OutputOptions(Checked):
-    """Options that say which vectors to write, and in which format."""
+    """Options for which vectors to write, and in which format."""
 
     group = "Output"
 
@@ -286,7 +286,7 @@ class OutputOptions(Checked):
 
 @dataclass(frozen=True)
 class ConvertOptions(Checked):
-    """Options that say how `convert` changes the vectors."""
+    """Options for how `convert` changes the vectors."""
 
     group = "Output"
 
@@ -369,7 +369,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
     },
 }
-# The likelihood preset uses these values where blocks are unsupported, or would be too slow.
+# Likelihood preset if targets cannot share negative samples, or if --block would be too slow.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
@@ -417,13 +417,13 @@ class PresetOptions(Checked):
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# General defaults, and those that differ by objective or for CBOW.
-# docs/decisions/word-defaults.md has the measurements.
-# For ns with CBOW, the exact gradient is at least two points worse on analogies at all rates.
-# For nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
-# Algorithm 1 (dcme) diverges at rates above a few thousandths, and at most rates without a prior.
-# By default, CBOW with ns adds both tables, and draws ten samples from a flatter distribution.
-# Stronger subsampling of frequent words makes up for the time that these samples take.
+# General defaults, followed by defaults per objective and per objective with CBOW.
+# docs/decisions/word-defaults.md reports the measurements behind the defaults.
+# For ns with CBOW, the exact gradient lowers analogy accuracy by at least two points at all rates.
+# With nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
+# dcme diverges at learning rates above a few thousandths or, without a prior, at most rates.
+# CBOW with ns writes sums of both tables, and draws ten samples from a flatter distribution.
+# Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
     "sample": 1e-3,
@@ -442,22 +442,22 @@ OF_CBOW: dict[str, dict[str, Any]] = {
 }
 
 # For CBOW with ns, the subsampling threshold is at least MIN_SAMPLE.
-# It is also at least MEAN_SHARES times the mean share per word.
-# Otherwise, a small vocabulary would lose nearly all tokens.
+# It is also at least MEAN_SHARES times the mean relative frequency of a word.
+# With a lower subsampling threshold, a small vocabulary would lose nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # For CBOW with ns, the learning rate of the median token is RATE_OF_EPOCH / sqrt(number of epochs).
 # With equal rates, all words have the rate EQUAL_RATE (docs/decisions/learning-rates.md).
-# With fewer than MANY_WORDS words, rates are lower, by the square root of the number of words.
+# Below MANY_WORDS words, the rate is multiplied by sqrt(words / MANY_WORDS), or LEAST_SHARE.
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# With word2vec's gradient, both tables diverge unless the following product is at most LOAD:
+# With word2vec's gradient, both tables diverge if the following product exceeds LOAD:
 # learning rate * context size * sqrt(1 + number of negative samples).
-# Frequent words that subsampling keeps raise the median count; FREQUENT_RATE is then a limit.
+# If frequent words are hardly subsampled, the median count is higher and FREQUENT_RATE is a limit.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
-# Word-order vectors move by four times the learning rate, and diverge at the usual rates.
+# Word-order vectors are updated at four times the learning rate, so they need lower rates.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 
@@ -500,10 +500,10 @@ def _keeps_frequent(options: TrainOptions, default: float) -> bool:
 
 
 def _rate_of_load(options: TrainOptions, default: int) -> float:
-    """Return the highest stable learning rate for this window and number of samples."""
+    """Return the highest stable learning rate for this window and number of negative samples."""
     negative = default if options.negative is None else options.negative
     is_fixed = options.window_mode == "fixed"
-    # This is the mean number of context words.
+    # The mean number of context words.
     context = 2 * options.window if is_fixed else options.window + 1
     return round(LOAD / (context * (1 + negative) ** 0.5), 4)
 

@@ -63,7 +63,7 @@ class Initial:
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
     def words(self, init_vocab: str) -> InitialWords | None:
-        """Return the words that must get vectors, or None if words are to be counted.
+        """Return the words that must get vectors, or None if the corpus determines the words.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Initial:
         if init_vocab == "new":
             return None
         words, counts = self.vectors.words, self.vectors.counts
-        # word2vec.c adds </s>, which is not a word of the text.
+        # Omit </s>, which word2vec.c adds although the text does not contain it.
         if (end := words.find("</s>")) is not None:
             rest = np.delete(np.arange(len(words)), end)
             words = Words.from_words(words[int(row)] for row in rest)
@@ -90,7 +90,7 @@ def load_initial(given: str | Vectors) -> Initial:
 
 
 def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
-    """Copy the initial vectors into the tables, for words that are in both.
+    """Copy the initial vectors of words that the vocabulary contains into the training tables.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn that new words will learn slowly, because the file has no context vectors."""
+    """Warn that new words will learn slowly, because the initial file has no context vectors."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return

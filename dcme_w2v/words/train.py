@@ -93,8 +93,8 @@ RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 PROCESS_BYTES = 24 << 20  # bytes of memory that Python, NumPy and this package use
 WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise
 SAVED_BYTES = 22  # maximum number of bytes of a word's count in a text file
-TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a tree path of about 20 steps
-# With fewer tokens than this, correlations with WordSim-353 are below .4 (suite `few_tokens`).
+TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a Huffman path of about 20 steps
+# With fewer tokens, correlations with WordSim-353 are below .4 (benchmark suite `few_tokens`).
 FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 
@@ -307,7 +307,7 @@ class Machine:
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return the size of a run: threads, words, tokens, memory and disk space."""
+        """Return a run's numbers of threads, words and tokens, and its memory and disk space."""
         words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
         state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
         if job.objective == "dcme":
@@ -397,7 +397,7 @@ def train_job(
     initial = None if job.init is None else load_initial(job.init)
     start_hash = None if initial is None else initial.hash
     if found is not None and job.init_vocab == "new":
-        initial = None  # a resumed run has its tables from the checkpoint
+        initial = None  # a resumed run gets its tables from the checkpoint
     with contextlib.nullcontext() if dry_run else open_folder(job) as folder:
         corpus = _encoded(job, reporter, initial, machine)
         words = corpus.vocabulary
@@ -507,7 +507,7 @@ class WordsRun(TrainingRun):
 
     def done(self, progress: Progress) -> int:
         """Return how many corpus tokens have been processed."""
-        # The cache does not contain out-of-vocabulary tokens, so they are added in proportion.
+        # The cache lacks out-of-vocabulary tokens, so scale its progress up to the whole corpus.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:
@@ -557,7 +557,7 @@ class WordsRun(TrainingRun):
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of an error message, which says that --init can read the checkpoint."""
+        """Return the end of an error message: --init can read vectors from the checkpoint."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
@@ -601,7 +601,7 @@ def result_of(
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
-    """Return the manifest entries that define the meaning of vectors: options and tokenizer."""
+    """Return the manifest entries that record how vectors were made: options and tokenizer."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
 
 
@@ -635,7 +635,7 @@ def save_results(
         save = partial(save_vectors, tables=found, format=job.format)
         results.append((job.output + suffix, "vectors", save))
     if not suffix and job.output_tables is not None:
-        # Another run can start from the unchanged input and context vectors.
+        # Write the input and context vectors unchanged, so that another run can start from them.
         made = _made(job, output_vectors="input")
         tables = _vectors(training, words, training.input, made, True)
         save = partial(save_vectors, tables=tables, format="safetensors")

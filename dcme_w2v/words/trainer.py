@@ -88,11 +88,11 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        # At this point, the core has read all IDs, and the tables use no memory yet.
+        # Release the IDs' pages now that the core has read all IDs, before the tables use memory.
         drop_pages(ids)
         if start is None:
             core.initialize(input_table, options.dim, options.seed)
-        # The tables, in the order in which the core numbers their rows.
+        # List the tables in the order in which the core numbers their rows.
         tables = {"vectors": self.input}
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
@@ -108,7 +108,7 @@ class Trainer(engine.Trainer):
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Copy a dual cluster's center, a distribution over words, but not during an epoch."""
+        """Copy a dual cluster's center (a distribution over words) between epochs."""
         return self._core.center(k)
 
     def _polled(self, number: int) -> None:

@@ -41,14 +41,14 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Number of words to examine, and the minimum number and fraction of words that must look tokenized.
+# Number of words to examine, then minimum number and fraction of words that look tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches special tokens such as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
-    """Lets error messages explain what replaces the attributes of other libraries."""
+    """Makes error messages name replacements for the attributes of other libraries."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -307,7 +307,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return the row index of a word; tokenize it first if it is unknown (King: king)."""
+        """Return a word's row index; tokenize an unknown word first, for example King to king."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)
@@ -472,7 +472,7 @@ class Vectors(WordTables, metaclass=_Habits):
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
-    """Return vectors, loaded from a path if necessary; raise an error if any is not finite.
+    """Return vectors, loaded from a path if necessary; raise an error if a value is not finite.
 
     Raises
     ------
@@ -490,7 +490,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # cache the result, because checking all numbers takes time
+    loaded._is_finite = True  # cache the result, because checking all values takes time
     return loaded
 
 
@@ -506,7 +506,7 @@ def how_made(vectors: Vectors) -> str:
 
 
 def counts_by_order(words: int) -> F64:
-    """Estimate the counts of words that are sorted by descending frequency, by Zipf's law.
+    """Estimate, by Zipf's law, the counts of words sorted by descending frequency.
 
     Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
     """
@@ -536,7 +536,7 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
 
 
 def _are_prepared(words: Words) -> bool:
-    """Return whether the words look like tokens of the tokenizer ``words``."""
+    """Return whether the words look like the output of the tokenizer ``words``."""
     kept = [word.encode() for word in words if not _MARK.fullmatch(word)]
     lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
     same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))
