@@ -130,7 +130,7 @@ class VocabularyOptions(TokenizerOptions):
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
-    """Convert --subwords to the lengths of the shortest and longest n-gram, or None to 0, 0.
+    """Convert --subwords to the lengths of the shortest and longest n-gram, and None to 0, 0.
 
     Raises
     ------
@@ -180,7 +180,7 @@ class SubwordOptions(Checked):
 
 @dataclass(frozen=True)
 class ClusterOptions(Checked):
-    """Options for where training runs, and for how many parts its data is divided into."""
+    """Options for where training runs, and how many parts its data is divided into."""
 
     group = "Cluster"
 

@@ -27,7 +27,7 @@ try:
 except ImportError:
     msvcrt = None  # type: ignore[assignment]
 
-PathLike = str | os.PathLike[str]  # annotation for paths of any type
+PathLike = str | os.PathLike[str]  # type annotation for any kind of path
 
 
 def path_name(path: PathLike, name: str = "path") -> str:
@@ -207,7 +207,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits of this process's control groups, each as the words of a limit file.
+    """Yield the limits of this process's control groups, split at whitespace.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.

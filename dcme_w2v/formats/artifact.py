@@ -333,7 +333,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # Which of the kinds in OF_CLASSES `classify train` writes depends on the documents.
+    # `classify train` writes any kind in OF_CLASSES, depending on the documents.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists and is not a {kind} model; name another file")
 
@@ -493,7 +493,7 @@ def contents(file: Any, path: PathLike) -> U8:
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
-        mapped.filename = os.fspath(path)  # `check_mapped` needs the file name
+        mapped.filename = os.fspath(path)  # `check_mapped` needs the mapped file's name
         return mapped
     data = np.fromfile(file, np.uint8)
     data.flags.writeable = False

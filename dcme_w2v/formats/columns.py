@@ -43,7 +43,7 @@ ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
 MOST_COMPRESSED = 50  # ordinary row groups decode to less than this many times their stored size
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
-SEEN_ROWS = 1000  # each column must occur in this many rows at the start of a file
+SEEN_ROWS = 1000  # each column must occur at least once in this many rows at the start of a file
 DELIMITERS = ",\t;|"
 DATASET_INFO = "dataset_info.json"  # a file that the datasets library writes next to the data files
 _HEAD = 4096  # the format is detected from this many bytes at the start of a file
@@ -554,7 +554,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Reject types whose values may share bytes, because their decoded size is unbounded."""
+    """Reject Arrow types whose values may share bytes, because their decoded size is unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -582,7 +582,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
     def values(part: Any) -> list[Any]:
         try:
             return part.to_pylist()
-        except ValueError:  # raised without pandas
+        except ValueError:  # raised if pandas is not installed
             import_optional("pandas", " to read nanoseconds", f"{path}: ", CorpusError)
             raise
 

@@ -150,7 +150,7 @@ def _write_parquet(
     def array(name: str, values: Sequence[Any]) -> Any:
         try:
             return pa.array(values, known.get(name))
-        except UnicodeEncodeError:  # a text has surrogates
+        except UnicodeEncodeError:  # a text contains surrogates
             values = _encodable(values)
         except OverflowError:  # an integer is too large for int64
             known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()

@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# Limit against decompression bombs: real data does not compress to 1/200 of its size.
+# A limit against decompression bombs: real data never compresses to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -268,7 +268,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     if column == b"qid":
         raise FormatError(f"{path}: line {number}: qid is not supported; remove it")
     try:
-        if b"_" in field:  # Python would accept 1_000 as a number
+        if b"_" in field:  # Python's `int` and `float` accept 1_000, which is not valid here
             raise ValueError
         found = int(column), float(value)
     except ValueError:
@@ -351,7 +351,7 @@ class _SvmWriter:
 
 
 class _NpzWriter:
-    """An .npz writer that keeps values and column indices in temporary files until it ends.
+    """An .npz writer that collects values and column indices in temporary files.
 
     Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
     halves them. Values hardly compress, and are stored.

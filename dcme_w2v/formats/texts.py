@@ -190,6 +190,6 @@ def blocks(
 
 
 def joined(texts: list[Text]) -> Text:
-    """Join texts as lines, `Tokenized` if the texts are; line feeds within a text become spaces."""
+    """Join texts as lines, `Tokenized` if all texts are; line feeds within a text become spaces."""
     text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
     return Tokenized(text) if isinstance(texts[0], Tokenized) else text

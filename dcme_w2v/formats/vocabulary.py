@@ -39,7 +39,7 @@ def check_lengths(words: Words, where: str) -> None:
 
 
 class Words(Sealed, Immutable, Sequence[str]):
-    """A sequence of distinct words, which finds the index of a word.
+    """A sequence of distinct words with fast lookup of a word's index.
 
     A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
     length of the words, and is the layout of the C core.
@@ -119,7 +119,7 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @property
     def table(self) -> core.Table:
-        """The words as a hash table of the C core, for fast lookups."""
+        """The words as a hash table in the C core, for fast lookups."""
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
@@ -195,7 +195,7 @@ class Vocabulary(Words):
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int]) -> Vocabulary:
-        """Create a vocabulary from a mapping of words to counts; ties keep its order."""
+        """Create a vocabulary from a mapping of words to counts; ties keep the mapping's order."""
         words = Words.from_words(counts)
         table = core.Table()
         table.add(words.text, words.offsets, np.fromiter(counts.values(), np.int64, len(counts)))
@@ -203,7 +203,7 @@ class Vocabulary(Words):
 
     @classmethod
     def from_table(cls, table: core.Table) -> Vocabulary:
-        """Create a vocabulary from a hash table of the C core; ties keep its order."""
+        """Create a vocabulary from a C-core hash table; ties keep the table's order."""
         counts = table.counts()
         order = np.argsort(-counts, kind="stable")
         return cls(*table.words(order), counts[order])

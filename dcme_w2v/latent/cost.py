@@ -150,7 +150,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Otherwise, dividing by a tiny total would let a few rows revive an empty class.
+            # Keep empty classes empty: dividing by a tiny total would let a few rows revive them.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
@@ -191,6 +191,6 @@ def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
     numbers = 2 * HISTORY + 5  # number of float64 vectors of the weights' size that L-BFGS keeps
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3  # xi, a copy of it, and each row's log alpha
-    rows += data.matrix.nnz * 8  # the rows are also stored transposed
+    rows = data.count * (latent + PAD) * 4 * 3  # bytes for xi, a copy of it, and log alpha
+    rows += data.matrix.nnz * 8  # bytes for a transposed copy of the rows
     require_memory(weights + rows, f"--latent={latent}: fitting", "use fewer classes, or --lsa")

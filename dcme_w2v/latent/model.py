@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KIND = "latent"
 MIN_ALPHA = 1e-300  # smaller probabilities are raised to this value
-_SUM = 1e-3  # maximum deviation from 1 of the sum of a row of alpha
+_SUM = 1e-3  # maximum deviation of alpha's row sums from 1
 
 
 @dataclass(frozen=True, repr=False)

@@ -77,10 +77,10 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels, k-means runs from STARTS_UNSUPERVISED starts.
-# With fewer than FEW_LATENT classes, `quadratic` is best and gets OF_QUADRATIC times as many.
+# Without labels, k-means is started STARTS_UNSUPERVISED times.
+# Below FEW_LATENT classes, `quadratic` is best, and gets OF_QUADRATIC times as many starts.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-# With few documents, there are more starts by this factor, because the cost has more local optima.
+# With few documents, the cost has more local optima, so starts are multiplied by STARTS_OF_FEW.
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000
 EPOCHS = 100
 DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadratic`

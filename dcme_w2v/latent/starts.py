@@ -53,7 +53,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic, with lambda chosen so that the median eigenvalue of `H` is 1/2.
+        """Compute the quadratic approximation; lambda makes the median eigenvalue of `H` 1/2.
 
         Parameters
         ----------

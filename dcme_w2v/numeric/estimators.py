@@ -111,7 +111,7 @@ def _names_of(estimator: Any) -> list[str]:
 
 
 def tags_of_texts(tags: Any) -> Any:
-    """Change the scikit-learn tags of an estimator so that they declare text input."""
+    """Change an estimator's scikit-learn tags to declare text input."""
     tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
     tags.input_tags.two_d_array = tags.input_tags.sparse = False
     return tags
@@ -336,7 +336,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # integer labels with NaN were stored as floats
+        filled = filled.astype(np.int64)  # NaN had converted integer labels to floats
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 
@@ -353,7 +353,7 @@ def _as_array(y: Any) -> Array:
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Convert `sample_weight` to one weight per row; None means 1, a number is used for all rows.
+    """Convert `sample_weight` to one weight per row; a number applies to all rows, None means 1.
 
     Raises
     ------

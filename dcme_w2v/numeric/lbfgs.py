@@ -12,7 +12,7 @@ HISTORY = 6  # number of stored correction pairs, each consisting of two vectors
 EVALUATIONS = 10  # maximum average number of evaluations per iteration
 
 Function = Callable[[F64], tuple[float, F64]]
-Evaluation = tuple[F64, float, F64]  # the point, the value there, and the gradient there
+Evaluation = tuple[F64, float, F64]  # a point, and the function's value and gradient at this point
 Watch = Callable[[int, float, F64], bool | None]
 
 
@@ -78,7 +78,7 @@ def minimize(
 
 
 class _Values:
-    """The function, which also computes small changes in its value from gradients.
+    """The function to minimize; computes small changes in its value from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.

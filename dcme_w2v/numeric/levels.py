@@ -79,7 +79,7 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Find levels by the paper's algorithm (Fig. 2); also return the number of iterations.
+    """Find levels by the paper's ADMM (Fig. 2); also return the number of iterations.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _sums(numbers: F64) -> F64:
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Compute the loss D_k(j) of the first j numbers, and the start of the last cluster."""
+    """Compute the loss D_k(j) of the first j numbers for each j, and the last cluster's start."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
@@ -191,5 +191,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return for each number the index of the nearest grid value, or of the higher one if tied."""
+    """Return the index of the grid value nearest to each number, or of the higher one if tied."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

@@ -80,13 +80,13 @@ def best_rows(
         count = block.stop - block.start
         queries = np.arange(count)
         query, row, score = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        least = np.full(count, _LOWEST)  # for each query, its k-th best score so far
+        least = np.full(count, _LOWEST)  # the k-th best score of each query so far
         for tile in blocks_of_rows(shape[1], ROWS):
             upper = bounds(block, tile)
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # If a query has fewer than k results, the lowest score of any k rows is a bound.
+            # If a query has fewer than k results, any k rows give a lower bound.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

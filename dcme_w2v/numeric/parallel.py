@@ -86,7 +86,7 @@ class _Blas:
                 library.clear_controlling_thread(force=True)
 
     def _found(self) -> Any:
-        """Find the controller of the loaded BLAS libraries once, because this takes milliseconds.
+        """Find the loaded BLAS libraries' controller once, because the search takes milliseconds.
 
         The copy of BLAS in scipy is included only if the process uses scipy.
         """

@@ -27,7 +27,7 @@ except ImportError:
 
 
 class Estimator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators for rows, and of transformers."""
+    """Base class of transformers, and of estimators that are fitted to rows."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)

@@ -168,7 +168,7 @@ def fit_columns(matrix: Any, columns: int) -> Any:
     return with_values(matrix, matrix.data, columns)
 
 
-MAX_COLUMNS = 2**31 - 2  # the core adds a constant column, and its column indices are int32
+MAX_COLUMNS = 2**31 - 2  # the core adds a constant column, and uses int32 column indices
 
 
 def check_rows(X: Any) -> csr_matrix:

@@ -248,7 +248,7 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
 
 
 def changes(first: Items, second: Items) -> list[list[str | float]]:
-    """Return words that two files use differently, with their change and nearest neighbors.
+    """Return words whose vectors differ between two files, with their change and neighbors.
 
     The list is empty if too few words are frequent enough to be compared.
     """
@@ -275,7 +275,7 @@ def _by_size(groups: I64) -> I64:
 
 
 def _middle(rows: I64, points: F64) -> int:
-    """Return the row of a group that is nearest to its median point on the map."""
+    """Return the group member nearest to the group's median point on the map."""
     apart = points[rows] - np.median(points[rows], axis=0)
     return int(rows[np.argmin((apart**2).sum(axis=1))])
 

@@ -51,7 +51,7 @@ OPTIONS = {
 Curve = tuple[list[float], list[float]]  # the x values (epochs or processed units) and the y values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # maximum number of points of a curve with markers
-_MEASURES_BYTES = 1 << 26  # maximum size of a file with measures, in bytes
+_MEASURES_BYTES = 1 << 26  # maximum size of a measures file in bytes
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
-    """Return the values of a log's field by epoch or by training progress."""
+    """Return a log field's values by epoch or by training progress."""
     place = "epoch" if event == "epoch" else "done"
     points = {
         record[place]: record[name]

@@ -108,7 +108,7 @@ Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 @dataclass
 class _Points:
-    """Points that are centered, to limit rounding errors in single precision."""
+    """Points that are centered to limit rounding errors in single precision."""
 
     centered: F32
     threads: int | None

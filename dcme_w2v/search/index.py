@@ -25,7 +25,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 
 from .options import SearchOptions
 
-SHORTEST, LONGEST = 3, 5  # lengths of n-grams in characters, with < before and > after a word
+SHORTEST, LONGEST = 3, 5  # n-gram lengths in characters; < and > mark the start and end of a word
 GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
 # N-grams and vectors rerank this many documents with the best word scores.
 CANDIDATES = 1000

@@ -23,7 +23,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encodes each sentence as the mean of the pooled vectors of its words.
+    """Encodes each sentence as the mean of its words' pooled vectors.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """A tokenizer that Hugging Face's library tokenizers runs from a tokenizer.json file."""
+    """A tokenizer.json file that Hugging Face's tokenizers library runs."""
 
     is_whitespace = False
 
@@ -51,7 +51,7 @@ class LibraryTokenizer:
             [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
             for one in found
         )
-        # Tokens that contain whitespace are dropped, since no word contains any.
+        # Tokens that contain whitespace are dropped, because no word contains whitespace.
         encoded = ((token.encode() for token in one) for one in kept)
         rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
         return b"".join(row + b"\n" for row in rows), -1
@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Convert tokenizers errors to `FormatError`, including panics (not an `Exception`)."""
+    """Convert errors raised by tokenizers to `FormatError`, including panics (no `Exception`)."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):

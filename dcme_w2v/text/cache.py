@@ -21,7 +21,7 @@ from dcme_w2v.numeric.arrays import I64, U32, Bools
 ID_BYTES = 4
 PIECE = 1 << 20  # number of IDs that are read at a time
 LAST = np.uint32(core.LAST)  # the bit of an ID that marks the last word of a line
-NUMBER = np.uint32(core.LAST - 1)  # the bits of an ID that identify the word
+NUMBER = np.uint32(core.LAST - 1)  # the bits of an ID that contain the word's index
 
 
 REMEDY = "set TMPDIR to another folder"

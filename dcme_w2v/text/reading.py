@@ -72,7 +72,7 @@ class Reading:
         errors = ENCODING_ERRORS["choices"].index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # whether to warn about text that is not plain
+        self._is_looked_at = is_looked_at  # whether to warn about text that is not plain text
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
@@ -416,13 +416,13 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 
 
 SAMPLE_BYTES = 1 << 16
-MIN_LINES = 5  # minimum number of lines for detecting a structure
+MIN_LINES = 5  # minimum number of lines for detecting structured text
 MIN_TOKENS = 200  # minimum number of tokens for detecting raw text
-MIN_STRUCTURED = 0.9  # minimum fraction of lines that have a structure
+MIN_STRUCTURED = 0.9  # minimum fraction of lines with the same structure
 MIN_NUMBERS = 5  # minimum number of values after the word on a line of a vector file
 MIN_MARKED = 0.2  # minimum fraction of lines that contain markup tags
-MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
-MIN_CAPITALS = 0.005  # minimum fraction of tokens that also occur in lowercase in raw text
+MIN_PUNCTUATED = 0.03  # in raw text, at least this fraction of tokens ends with punctuation
+MIN_CAPITALS = 0.005  # in raw text, at least this fraction of tokens also occurs in lowercase
 MIN_CLAUSES = 20  # minimum number of tokens for detecting a script without spaces
 # Minimum mean length of unsplit tokens; words in these scripts have two to five letters.
 MIN_CHARACTERS = 10

@@ -77,7 +77,7 @@ def select_vocabulary(
     unk: int | None = None,
     lost: int = 0,
 ) -> Kept | None:
-    """Select the words to keep; return None if there are none.
+    """Select the words to keep; return None if no word remains.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class AnyTokenizer(Protocol):
     """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Return tokens separated by spaces, line by line, and the offset of a bad byte (or -1)."""
+        """Return each line's tokens joined by spaces, and the offset of an invalid byte or -1."""
 
 
 class Batch(NamedTuple):
@@ -84,7 +84,7 @@ class Numbering:
 
     @property
     def known(self) -> int:
-        """Number of words that have an ID, in and out of the vocabulary."""
+        """Number of words that have an ID, whether or not they are in the vocabulary."""
         return len(self._table)
 
     def words_of(self, ids: I64) -> Words:

@@ -22,7 +22,7 @@ PAGE = 256
 # Code points above this are only variation selectors, tags and private-use characters.
 ASSIGNED_END = 0x40000
 # Most alphabets and common punctuation are below ALPHABETS_END.
-# Making the tables for this range takes only milliseconds.
+# Making the tables up to ALPHABETS_END takes only milliseconds.
 # In UTF-8, characters from ALPHABETS_END on begin with LATER_BYTE or a larger byte.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 # Characters that occur within words in Persian and in Indic scripts.
@@ -34,7 +34,7 @@ VARIATION_SELECTORS = (
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
 # Hangul vowels and final consonants compose with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
-# Each of these characters is a token; an exported tokenizer.json has the same ranges.
+# Each ideograph is a token; an exported tokenizer.json has the same ranges.
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
@@ -148,7 +148,7 @@ def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str
 
 
 def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Return the full decomposition of each of the given characters that has one."""
+    """Map each given character that can be decomposed to its full decomposition."""
     if not form:
         return {}
     decompose: Any = form.replace("C", "D")

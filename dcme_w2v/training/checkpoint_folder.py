@@ -93,7 +93,7 @@ class Checkpoint:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The JSON record of the checkpoint, as `record_of` made it."""
+        """The JSON record of the checkpoint, as `record_of` created it."""
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
@@ -143,7 +143,7 @@ class Checkpoint:
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
-        """Return a table, memory-mapped; raise `FormatError` if its shape or type is different."""
+        """Return a memory-mapped table; raise `FormatError` if its shape or type is different."""
         return self.model.array(name, "float32", *shape)
 
 

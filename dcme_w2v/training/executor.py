@@ -89,7 +89,7 @@ class Executor:
         return found
 
     def figures(self) -> dict[str, int]:
-        """Return the number of workers, of lost workers, and of bytes sent since the start."""
+        """Return the numbers of workers, lost workers and bytes sent since the start."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
 
 

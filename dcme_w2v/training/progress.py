@@ -200,7 +200,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def _recording_failure(self) -> Iterator[None]:
-        """Note the first OSError in the block; afterwards nothing is written to the log."""
+        """Record the first OSError in the block, after which nothing is written to the log."""
         try:
             yield
         except BrokenPipeError:
@@ -222,7 +222,7 @@ ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Create the reporter that the argument `progress` of a Python call describes.
+    """Create the reporter that a Python call's `progress` argument describes.
 
     "stderr" reports to stderr in the form that suits it, as the command line does.
     """

@@ -91,7 +91,7 @@ class TrainingRun(ABC):
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore the result of `notes` from a checkpoint; raise any exception if it is invalid."""
+        """Restore the result of `notes` from a checkpoint; raise an exception if it is invalid."""
 
     def start_hint(self, checkpoint: Path) -> str:
         """Return advice on how to start again from a diverged run's checkpoint."""

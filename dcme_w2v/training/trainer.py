@@ -17,7 +17,7 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-# Maximum number of table bytes that a poll checks, which fit into the L3 cache.
+# Each poll checks at most this many bytes of tables, so that they fit into the L3 cache.
 CHECKED_AT_ONCE = 8 << 20
 POLLS_A_PASS = 4  # number of polls (less than a second) that together check a small table
 
@@ -302,7 +302,7 @@ def core_options(options: Any, cls: type) -> dict[str, Any]:
 
 
 def kernels_named(name: str | None = None) -> str:
-    """Check and return the name of the kernels to use, which are the fastest ones by default."""
+    """Check and return the name of the kernels to use (by default, the fastest)."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
     if name not in core.KERNELS:
         raise UsageError(

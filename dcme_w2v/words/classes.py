@@ -72,6 +72,6 @@ def classes(
 
 
 def save_classes(path: PathLike, words: Words, classes: I64) -> None:
-    """Write a line "word class" for each word in vocabulary order, atomically."""
+    """Write one "word class" line per word in vocabulary order, atomically."""
     with atomic_write(path) as file:
         file.write(format_counts(words.text, words.offsets, classes).data)

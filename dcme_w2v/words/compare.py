@@ -138,7 +138,7 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
 
 
 def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
-    """Return the rows as unit vectors, rotated to align with those of the first file."""
+    """Return the rows as unit vectors, rotated to align with the first file's rows."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
     with one_blas_thread():

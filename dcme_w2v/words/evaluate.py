@@ -42,7 +42,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """The numbers of all questions, of covered questions and of correct answers in a section."""
+    """The numbers of questions, covered questions and correct answers in a section."""
 
     name: str
     questions: int
@@ -137,7 +137,7 @@ def eval_analogies(
     limit: int = 30_000,
     method: str = "3cosadd",
 ) -> AnalogyScore:
-    r"""Answer "a is to b as c is to ?" for every question of a file.
+    r"""Answer "a is to b as c is to ?" for every question in a file.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ from .trainer import check_scoring_options, input_of
 from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
-FIGURES = ("log_probability", "log_mean_probability")  # the reported attributes of `Likelihood`
+FIGURES = ("log_probability", "log_mean_probability")  # reported attributes of `Likelihood`
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class LanguageModel:
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:
-        """Return the log-probabilities of encoded tokens, with one row per bias."""
+        """Return the log-probabilities of encoded tokens, with one row per bias vector."""
         parts = []
         for piece in pieces(ids):
             h, targets = self.contexts(piece)

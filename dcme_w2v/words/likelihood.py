@@ -122,7 +122,7 @@ def log_probabilities(
     biases: Sequence[F32],
     threads: int | None = 1,
 ) -> F64:
-    """Return the log-probabilities of the targets, with one row per bias.
+    """Return the log-probabilities of the targets, with one row per bias vector.
 
     Parameters
     ----------

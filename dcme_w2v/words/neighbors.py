@@ -20,7 +20,7 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # number of the most frequent words with which a spelling is compared
+_SPELLINGS = 20000  # spellings are compared with this many of the most frequent words
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
@@ -122,7 +122,7 @@ def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
 
 
 def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
-    """Return the word with the lowest cosine to the mean of all words, or the first if tied."""
+    """Return the word least similar (by cosine) to the mean of all words, or the first if tied."""
     given = list(words)
     if not given or isinstance(words, str):
         raise UsageError("use a list of words")
@@ -144,7 +144,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Convert a word, a vector, several of them, or None to a list of terms."""
+    """Convert None, a word or vector, or several words or vectors to a list of terms."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):

@@ -369,7 +369,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
     },
 }
-# Likelihood preset if targets cannot share negative samples, or if --block would be too slow.
+# Values that replace --block in the likelihood preset where it is unsupported or too slow.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
@@ -420,8 +420,8 @@ Options = TypeVar("Options", bound=TrainOptions)
 # General defaults, followed by defaults per objective and per objective with CBOW.
 # docs/decisions/word-defaults.md reports the measurements behind the defaults.
 # For ns with CBOW, the exact gradient lowers analogy accuracy by at least two points at all rates.
-# With nce, vectors also represent word frequencies (see --prior), so its gradient is exact.
-# dcme diverges at learning rates above a few thousandths or, without a prior, at most rates.
+# With nce, vectors also represent word frequencies (see --prior), so the gradient is exact.
+# Objective dcme diverges at rates above a few thousandths or, without a prior, at most rates.
 # CBOW with ns writes sums of both tables, and draws ten samples from a flatter distribution.
 # Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {
@@ -442,19 +442,18 @@ OF_CBOW: dict[str, dict[str, Any]] = {
 }
 
 # For CBOW with ns, the subsampling threshold is at least MIN_SAMPLE.
-# It is also at least MEAN_SHARES times the mean relative frequency of a word.
+# The threshold is also at least MEAN_SHARES times the mean relative frequency of a word.
 # With a lower subsampling threshold, a small vocabulary would lose nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # For CBOW with ns, the learning rate of the median token is RATE_OF_EPOCH / sqrt(number of epochs).
-# With equal rates, all words have the rate EQUAL_RATE (docs/decisions/learning-rates.md).
-# Below MANY_WORDS words, the rate is multiplied by sqrt(words / MANY_WORDS), or LEAST_SHARE.
+# With --rates=equal, all words have the rate EQUAL_RATE (docs/decisions/learning-rates.md).
+# Below MANY_WORDS words, rates are multiplied by max(LEAST_SHARE, sqrt(words / MANY_WORDS)).
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# With word2vec's gradient, both tables diverge if the following product exceeds LOAD:
-# learning rate * context size * sqrt(1 + number of negative samples).
-# If frequent words are hardly subsampled, the median count is higher and FREQUENT_RATE is a limit.
+# word2vec's gradient diverges if lr * context size * sqrt(1 + negative samples) exceeds LOAD.
+# With little subsampling, the median count is higher, so the rate is at most FREQUENT_RATE.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
 # Word-order vectors are updated at four times the learning rate, so they need lower rates.

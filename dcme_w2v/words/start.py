@@ -138,7 +138,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the n-gram vectors; return the words' own vectors, without the n-grams' share."""
+    """Copy the n-gram vectors; return the words' own vectors, excluding their n-gram vectors."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)

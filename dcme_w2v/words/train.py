@@ -91,7 +91,7 @@ CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # bytes of memory that Python, NumPy and this package use
-WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise
+WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise probability
 SAVED_BYTES = 22  # maximum number of bytes of a word's count in a text file
 TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a Huffman path of about 20 steps
 # With fewer tokens, correlations with WordSim-353 are below .4 (benchmark suite `few_tokens`).
@@ -521,7 +521,7 @@ class WordsRun(TrainingRun):
     def manifest(
         self, last: Progress, train_seconds: float, total_seconds: float
     ) -> dict[str, Any]:
-        """Return the manifest; raise an error if training used no token."""
+        """Return the manifest; raise an error if no token was used for training."""
         if not last.trained:
             why = {
                 "were dropped by subsampling (raise --sample, or use --sample=0)": last.subsampled,

@@ -424,7 +424,7 @@ class Vectors(WordTables, metaclass=_Habits):
         limit: int | None = None,
         among: Iterable[str] | None = None,
     ) -> Iterator[list[Neighbor]]:
-        """Yield the answer of `most_similar` to each query, many times faster than one by one.
+        """Yield the result of `most_similar` for each query, many times faster than single calls.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.most_similar(self, parsed, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """Return the word with the lowest cosine to the mean of the unit vectors.
+        """Return the word with the lowest cosine similarity to the mean of the unit vectors.
 
         Raises
         ------

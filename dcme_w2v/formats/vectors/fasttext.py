@@ -135,7 +135,7 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise `FormatError` if a header is not valid; old classifiers get an n-gram length of 0."""
+    """Raise `FormatError` for an invalid header; disable n-grams in old classifier models."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(

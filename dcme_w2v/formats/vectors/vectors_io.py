@@ -261,7 +261,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
 def load_vectors(
     path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
 ) -> T:
-    """Read word vectors of a known kind, as `Vectors.load` does; memory-mapped ones are unchecked.
+    """Read word vectors of a known kind; memory-mapped values are not checked.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def _are_lengths(found: Any) -> bool:
     return 1 <= found[0] <= found[1] <= LONGEST
 
 
-MANIFEST = ".json"  # appended to the name of the vector file
+MANIFEST = ".json"  # suffix appended to the vector file's name
 
 
 def manifest_of(
