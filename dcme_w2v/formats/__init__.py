@@ -1,1 +1,1 @@
-"""Formats: read and write corpora, documents, tables, sparse rows, word vectors and models."""
+"""Read and write corpora, documents, tables, sparse rows, word vectors and models."""

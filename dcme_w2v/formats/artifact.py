@@ -1,4 +1,4 @@
-"""Read and write native files, which contain the arrays and a record of vectors or a model.
+"""Read and write native files, which contain arrays and a metadata record.
 
 The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
@@ -76,7 +76,7 @@ Arrays = Mapping[str, Array | ChunkedArray]
 
 @dataclass(frozen=True)
 class Model:
-    """The contents of a native file: its arrays, and its record of metadata.
+    """The contents of a native file: its arrays and its metadata record.
 
     Attributes
     ----------

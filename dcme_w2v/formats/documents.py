@@ -60,7 +60,7 @@ class Document(NamedTuple):
 
     @property
     def words(self) -> list[bytes]:
-        r"""The tokens of the text, which are separated by 0x20 \t \n \r \v \f."""
+        r"""The tokens of the text, which are separated by ASCII whitespace."""
         return bytes_of(self.text).split()
 
     @property

@@ -169,7 +169,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # words are formatted in blocks of this many
+_WRITTEN_AT_ONCE = 1 << 16  # this many words are formatted at a time
 
 
 class Vocabulary(Words):

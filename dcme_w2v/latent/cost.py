@@ -63,7 +63,7 @@ class Observations:
 
     @property
     def rows(self) -> csr_matrix:
-        """The document row of each observation, shape (n, features)."""
+        """Each observation's row of document features, shape (n, features)."""
         if len(self.documents) == self.matrix.shape[0]:
             return self.matrix
         return self.matrix[self.documents]

@@ -179,7 +179,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return for each character 0, its replacement, or the negative position of a sequence."""
+    """Return each character's replacement, the negated position of a sequence, or 0 for neither."""
     entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:

@@ -393,7 +393,7 @@ def _number(text: str) -> float:
 
 
 def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
-    """Answer questions of row indices a, b, c (q, 3); return the answers' row indices (q,).
+    """Answer questions given as row indices (q, 3) of a, b, c; return the answers' row indices.
 
     The rows of a question are not answers to it. As in gensim, other spellings of its words are
     skipped too, but only `CANDIDATES` answers are considered. -1 means that there is no answer.
