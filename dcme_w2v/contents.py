@@ -24,7 +24,7 @@ from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
-SHOWN = 10  # maximum number of entries of a list that are printed
+SHOWN = 10  # lists are printed up to this many entries
 
 
 def load(path: PathLike) -> Any:
@@ -124,7 +124,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Return the description in the header and the manifest of a word-vector file."""
+    """Describe a word-vector file, from its header and its manifest."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:
@@ -170,5 +170,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Remove control characters from a text, because a terminal would execute them."""
+    """Remove control characters, because a terminal would interpret them."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

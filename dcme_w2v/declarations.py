@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # the texts of a warning and of an error
+Conflict = tuple[str, str]  # the warning text and the error text
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def _options_in(cls: type) -> tuple[Declaration, ...]:
-    """Return the fields of a dataclass that are options; preset names become choices."""
+    """Return the fields of a dataclass that are options; choices of a preset are its names."""
     found, kinds = [], typing.get_type_hints(cls)
     heading = getattr(cls, "group", "Other")
     for item in dataclasses.fields(cls):
@@ -162,7 +162,7 @@ def flag_of(name: str) -> str:
 
 
 def values_of(options: Any, *classes: type) -> dict[str, Any]:
-    """Return the values, by name, of the options that `classes` declare."""
+    """Return the values of the options that `classes` declare, by name."""
     return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
 
 
@@ -173,14 +173,14 @@ def part_of(options: Any, cls: type[T]) -> T:
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return a copy of the options in which values from `found` replace None."""
+    """Return a copy of the options, with values from `found` in place of None."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
 
 
 def filled_rates(options: T, found: Mapping[str, Any]) -> T:
-    """Fill in options as `filled` does; the default of --min-lr is --lr / 10,000.
+    """Fill in options as `filled` does, with --lr / 10,000 as the default of --min-lr.
 
     Raises
     ------
@@ -200,27 +200,27 @@ class Checked:
     Numbers, including numpy's, are converted to the declared Python type.
     """
 
-    group: ClassVar[str] = "Other"  # the heading above these options in the help
+    group: ClassVar[str] = "Other"  # heading of these options in the help
 
     def __post_init__(self) -> None:
         for item in options_in(type(self)):
             value = getattr(self, item.name)
             if value is item.default:
                 continue
-            # Python callers may pass the contents of a file instead of its path.
+            # Python callers may pass a file's contents instead of its path.
             in_memory = item.path == "reads" and not isinstance(value, str)
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, checked_value(value, item))
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Create options from a mapping; the error for an unknown name suggests a known name."""
+        """Create options from a mapping; errors for unknown names suggest known names."""
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's options, with the values of a preset for all others.
+    """Return the user's options, with a preset's values for all other options.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -231,7 +231,7 @@ def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `UnknownOptionError`, with a suggestion, if a name is unknown."""
+    """Raise `UnknownOptionError` with a suggestion if a name is unknown."""
     known = [*known]
     for name in given:
         if name not in known:
@@ -239,7 +239,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Make calls with an unknown argument raise an error that suggests a known argument."""
+    """Decorate a function, so that an unknown argument raises an error with a suggestion."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -251,13 +251,13 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
-    """Convert an argument to int; raise `UsageError` if it is not an integer in this range."""
+    """Convert an argument to int; raise `UsageError` if it is not an integer in the range."""
     declared = Declaration(name, int, False, None, "", minimum=least, maximum=most)
     return int(checked_value(value, declared))
 
 
 def checked_value(value: Any, declared: Declaration) -> Any:
-    """Convert a value to the type of its option; raise if the value is invalid."""
+    """Convert a value to the type of its option; raise an error if the value is invalid."""
     kind, name = declared.type, declared.name
     flag = name if name.startswith("-") else flag_of(name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
@@ -324,7 +324,7 @@ def _conflicts(
         if other is None or other in wanted:
             continue
         if name in items and any(_conflicts(items[name], items, values)):
-            continue  # the option that `item` requires has no effect either
+            continue  # the required option has no effect either
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",
@@ -344,7 +344,7 @@ def _conflicts(
 
 
 def _is_set(item: Declaration, value: Any) -> bool:
-    """Return whether an option has a value that can conflict with other options."""
+    """Return whether an option is set, so that it can conflict with other options."""
     return value is not None and value is not False and value not in (item.default, *item.neutral)
 
 
@@ -378,7 +378,7 @@ _BEYOND: Any = 1 << 63
 _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or False"}
 
 
-# ---- options that several commands have ----
+# ---- options that several commands share ----
 
 
 SEED: dict[str, Any] = {
@@ -402,7 +402,7 @@ ENCODING_ERRORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
-    """The options of a function that has no option except the number of threads."""
+    """The option for the number of threads, for functions without other options."""
 
     threads: int | None = option(**THREADS)
 

@@ -20,7 +20,7 @@ _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
 
 def in_python_terms(message: str) -> str:
-    """Convert the options in a message to Python keywords, such as --min-count=0 to min_count=0."""
+    """Convert options in a message to Python keywords, such as --min-count=0 to min_count=0."""
 
     def keyword(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
@@ -30,11 +30,11 @@ def in_python_terms(message: str) -> str:
 
 
 def in_shell_terms(message: str) -> str:
-    """Convert the options in a message to shell form, such as --min-count=0 to --min-count 0."""
+    """Convert options in a message to shell form, such as --min-count=0 to --min-count 0."""
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-# Matches the user, password and query of a URL, in which `Path` leaves only one slash.
+# Matches the user, password and query of a URL (after `Path`, with one slash instead of two).
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
     (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",
@@ -50,7 +50,7 @@ def without_secrets(text: str) -> str:
 class _Marked(Exception):
     @property
     def message(self) -> str:
-        """The message with options in the form --name=value, for use in other messages."""
+        """The message with options written as --name=value, for use in other messages."""
         return without_secrets(str(self.args[0])) if self.args else ""
 
     def __str__(self) -> str:
@@ -60,10 +60,10 @@ class _Marked(Exception):
 class DcmeError(_Marked):
     """Base class of all errors that this package raises on purpose."""
 
-    exit_code = 1  # exit code of the program after this error
+    exit_code = 1  # the program's exit code for this error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickle by calling the class; Dask would call the ``__new__`` of only one base."""
+        """Pickle as a call of the class, because Dask would call ``__new__`` of only one base."""
         return type(self), self.args, self.__dict__
 
 
@@ -145,7 +145,7 @@ class DcmeWarning(_Marked, UserWarning):
 
 
 def warn(message: str) -> None:
-    """Issue a warning that points to the line outside this package that made the call.
+    """Issue a warning that points to the caller's line outside this package.
 
     The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """

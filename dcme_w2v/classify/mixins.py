@@ -1,4 +1,4 @@
-"""Mixins for scikit-learn classifiers that predict with probabilities or linear scores."""
+"""Mixins for scikit-learn classifiers that predict probabilities or linear scores."""
 
 from abc import abstractmethod
 from typing import Any

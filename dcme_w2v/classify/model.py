@@ -1,4 +1,4 @@
-"""A trained classifier: its features, classes and weights, in memory or in a file."""
+"""Trained classifiers with their features, classes and weights, and their model files."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND, VERSION = "classifier", 2
-# The default threshold for several labels was tuned on Reuters; held-out documents can replace it.
+# Default probability threshold for multilabel data, tuned on Reuters.
 THRESHOLD = 0.15
-# With fewer products than this, starting more threads costs more time than they save.
+# With fewer multiplications than this, extra threads cost more time than they save.
 ALONE = 1 << 20
-MAX_IDF = 1e6  # upper limit of idf values (10^19 documents would give 45)
+MAX_IDF = 1e6  # maximum idf in a valid model file
 NONE = "none_of_the_labels"  # record entry for the number of training documents without labels
 COLUMNS = "columns"  # record entry for the number of columns in .npz training files
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of model files that predict classes
@@ -87,7 +87,7 @@ class Explanation(Rows[tuple[str, float]]):
 
 @dataclass(frozen=True, repr=False)
 class Predictor(Sealed, Shown, ABC):
-    """Base class of models that predict classes, with the methods that they all share.
+    """Base class of all models that predict classes.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Predictor(Sealed, Shown, ABC):
 
     @abstractmethod
     def weights_of_class(self, number: int) -> F32:
-        """Return the weights of the features for a class, shape (features,)."""
+        """Return a class's weights, shape (features,)."""
 
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
         """Convert documents to vectors; raise an error if the model does not take text."""
@@ -358,24 +358,24 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return an object that scores these rows, or None if the model is not linear."""
+        """Return a linear model that can score these rows, or None if the model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
-        """Return the name of a column of the weights."""
+        """Return the name of a feature."""
         return f"column {column}" if self.text is None else self.text.name(int(column))
 
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features with the highest weights (multiplied by idf for tf-idf text)."""
+        """Return the highest-weighted features (weights times idf for tf-idf text)."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record, except those about text features."""
+        """Return the entries of the model's record, without those about text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -414,7 +414,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows with the log-probabilities of their classes or latent classes."""
+    """Yield batches of rows with log-probabilities of the classes (or latent classes)."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -424,7 +424,7 @@ def scored(
 
 
 def load_classifier(path: PathLike) -> Predictor:
-    """Load any model that predicts classes.
+    """Load a model file of any kind that predicts classes.
 
     Raises
     ------
@@ -437,7 +437,7 @@ def load_classifier(path: PathLike) -> Predictor:
 
 @dataclass(frozen=True, repr=False)
 class Classifier(Predictor):
-    """A classifier that `classify train` trained, with the features that it uses.
+    """A classifier trained by `classify train`, with its features.
 
     Attributes
     ----------
@@ -465,7 +465,7 @@ class Classifier(Predictor):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield the most probable classes; label trees find them without scoring all classes."""
+        """Yield the most probable classes, without scoring all classes if there are label trees."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -483,7 +483,7 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return an object that scores these rows; it may hold only the weights that they use."""
+        """Return a linear model for these rows; it may contain only the weights that they need."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
@@ -514,7 +514,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of the labels, after checking that all names fit this type."""
+    """Return the Python type of a model's labels, and check that all class names fit it."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -526,7 +526,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Restore the calibration; if none is stored, it is the softmax."""
+    """Restore the calibration from a model record; the default is the softmax."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)

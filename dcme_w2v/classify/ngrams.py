@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 FEW_WORDS = 5000  # maximum number of words that are processed without importing scipy
 NO_TEXTS = Batch(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32))
-MAX_WORD = 4096  # longer runs of characters without spaces are data, not words
+MAX_WORD = 4096  # longer strings without spaces are data, not words
 
 
 class NGrams:
-    """The word n-grams of documents; their IDs follow the IDs of the words.
+    """Word n-grams of documents; n-gram IDs start after the word IDs.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        # The last assignment remains; it comes from the first document.
+        # Duplicate indices: the last assignment wins, so assign in reverse document order.
         first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]
         self.counts: list[csr_matrix] = []
-        shorter = self._flat.astype(np.int64)  # IDs of the shorter n-grams that start at each word
+        shorter = self._flat.astype(np.int64)  # ID of the (n-1)-gram that starts at each word
         for n in lengths:
             is_inside = document[: 1 - n] == document[n - 1 :]
             if n > everywhere:
@@ -78,7 +78,7 @@ class NGrams:
         self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
-        """Return the IDs of words and n-grams, ordered by first appearance and length."""
+        """Return the IDs of words and n-grams, sorted by first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Words, numbers: I64) -> Words:
@@ -135,7 +135,7 @@ class Subwords:
 
 
 def joined_batches(batches: list[Batch]) -> Batch:
-    """Return the texts of all batches as one batch."""
+    """Concatenate batches of texts into one batch."""
     sizes = np.concatenate([np.diff(one.starts) for one in batches])
     starts = np.append(0, np.cumsum(sizes))
     return Batch(starts, np.concatenate([one.ids for one in batches]))
@@ -146,7 +146,7 @@ def _shortened(word: bytes) -> bytes:
 
 
 def _product(texts: Batch, starts: I64, ids: I32, columns: int) -> CompressedRows:
-    """Sum the n-gram counts of words to those of texts, without scipy if there are few."""
+    """Add up n-gram counts of words per text, without scipy if there are few words."""
     shape, ends, words = (len(texts), columns), texts.starts, texts.ids.view(np.int32)
     if len(words) > FEW_WORDS:
         from scipy.sparse import csr_matrix

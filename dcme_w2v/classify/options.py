@@ -30,14 +30,14 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
-MAX_LEVELS = 127  # number of levels that int8 can store with signs
+MAX_LEVELS = 127  # maximum level that int8 can store with a sign
 TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
 
 @dataclass(frozen=True)
 class FeatureOptions(Checked):
-    """Options that say how to convert text to sparse vectors."""
+    """Options for converting text to sparse vectors."""
 
     group = "Features"
 
@@ -136,20 +136,20 @@ class FeatureOptions(Checked):
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Fill in the defaults that `classify train` uses for the first words of documents."""
+        """Fill in the defaults of `classify train` for features of a document's first words."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
         return filled(found, {"lead_ngrams": 2 if has_pairs else 1})
 
     def resolved(self) -> "FeatureOptions":
-        """Fill in the default values that models and checkpoints store."""
+        """Fill in the defaults, so that models and checkpoints can store all values."""
         return filled(
             self, {"tokens": TOKENS, "ngrams": 1, "lead_ngrams": 1, "subwords": NO_SUBWORDS}
         )
 
     def features_of(self, classes: int) -> int:
-        """Return how many features `classify train` keeps by default for a number of classes."""
+        """Return the default number of features in `classify train` for a number of classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -178,7 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values, without its learning rate if the user gave another algorithm."""
+    """Return a preset's values, without its learning rate if the user chose another algorithm."""
     others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
     if all(given.get(name) not in values for name, values in others.items()):
         return preset
@@ -306,13 +306,13 @@ class ClassifyOptions(Checked):
 
     @property
     def learner(self) -> str:
-        """The learner that resolved options select: sgd, dual, lbfgs or tree."""
+        """Return the learner that the resolved options select: sgd, dual, lbfgs or tree."""
         return "tree" if self.objective == "tree" else self.solver or "sgd"
 
 
 @dataclass(frozen=True)
 class DocumentHoldoutOptions(HoldoutOptions):
-    """The option for held-out documents, on which the model is evaluated after every epoch."""
+    """The option for held-out documents, on which training evaluates every epoch."""
 
     holdout: str | None = option(
         None,
@@ -322,12 +322,12 @@ class DocumentHoldoutOptions(HoldoutOptions):
     )
 
 
-SECONDS = 60.0  # default time limit of the search for settings
+SECONDS = 60.0  # default time limit (in seconds) of the search for settings
 
 
 @dataclass(frozen=True)
 class TuneOptions(Checked):
-    """The option that says how long to search for settings, if at all."""
+    """The option that sets how long to search for settings."""
 
     group = "Model"
 
@@ -343,7 +343,7 @@ class TuneOptions(Checked):
 
 @dataclass(frozen=True)
 class ContinueOptions(Checked):
-    """The option that says how much of an earlier model to forget when training continues."""
+    """The option for how quickly continued training forgets an earlier model."""
 
     group = "Model"
 
@@ -360,7 +360,7 @@ class ContinueOptions(Checked):
 
 @dataclass(frozen=True)
 class DistributeOptions(ClusterOptions):
-    """Options that say how to train a classifier on a cluster."""
+    """Options for training a classifier on a cluster."""
 
     distribute: str = option(
         "mixture",
@@ -391,21 +391,21 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
     return found
 
 
-# A higher learning rate improves accuracy but lowers the likelihood.
+# A higher learning rate would improve accuracy but lower the likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_LBFGS = L2_OF_SETS = 1e-6  # default for L-BFGS, and for hinge with several labels
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # defaults of --l2 for L-BFGS and for hinge loss on multilabel data
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# In large batches, all documents would correct the same error.
+# With larger batches, all documents of a batch would correct the same error.
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # for each strip of classes, training visits the documents of a batch in turn
+BATCH_OF_DUAL = 64  # documents per batch; training visits all of them for each strip of classes
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
-# Core settings that have no option, for robust dcme and for Algorithm 1 in the paper.
+# Core settings without an option, for robust dcme and Algorithm 1 (Wang, Wang and Zhai 2017).
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # exponent of class counts in the noise distribution of ns; nce uses 1
-TREES = 3  # the number of trees whose probabilities are averaged
+NOISE_POWER = 0.75  # class-count exponent of the noise distribution for ns (for nce, it is 1)
+TREES = 3  # number of label trees, whose probabilities are averaged
 
 
 def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
@@ -440,7 +440,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # All gradients in a batch use the same weights, so few classes require small batches.
+        # All gradients of a batch use the same weights, so small batches suit few classes.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),
@@ -455,7 +455,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
-    """Return the options for the hinge loss, which requires the objective gd."""
+    """Return options for the hinge loss, which requires the objective gd."""
     known = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
@@ -464,7 +464,7 @@ def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
 
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
-    """Fill in the defaults of the options for label trees."""
+    """Fill in the default options for label trees."""
     known = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
@@ -490,7 +490,7 @@ def is_hinge_possible(options: ClassifyOptions) -> bool:
 
 
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Choose the faster objective, or dcme if the user gave one of its options."""
+    """Choose the faster objective, or dcme if the user set an option that only dcme supports."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
@@ -504,7 +504,7 @@ def default_clusters(classes: int) -> int:
 
 @dataclass(frozen=True)
 class ShrinkOptions(Checked):
-    """Options that say how to compress the weights of a classifier."""
+    """Options for compressing the weights of a classifier."""
 
     group = "Model"
 
@@ -527,7 +527,7 @@ class ShrinkOptions(Checked):
 
 
 def kept_weights(keep: str | None, total: int) -> int:
-    """Convert `keep` (a number, a share or a fraction) to the number of weights to keep.
+    """Convert the option `keep` to the number of weights to keep.
 
     Raises
     ------

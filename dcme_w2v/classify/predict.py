@@ -30,17 +30,17 @@ from .model import COLUMNS, NONE, Predictor, scored
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# The measures of held-out documents that messages show.
+# The held-out measures that messages show.
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
-# In a large batch, the n-grams of a repeated word are computed only once.
-# Batches of long documents are smaller.
+# A batch computes the n-grams of each distinct word only once, so batches are large.
+# The byte limit makes batches of long documents smaller.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
-SHARE_OF_EMPTY = 0.1  # fraction of documents without known features that causes a warning
+SHARE_OF_EMPTY = 0.1  # warn if at least this fraction of documents has no known features
 
 
 def main_measure(found: Mapping[str, Any]) -> float:
-    """Return the main measure: accuracy, or precision at 1 if documents have several labels."""
+    """Return the main measure: accuracy, or precision at 1 for multilabel data."""
     return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
 
 
@@ -122,7 +122,7 @@ class _SeveralLabels(Exception):
 
 @dataclass
 class _Tested:
-    """Evaluates a model on labeled documents, which `run` reads."""
+    """Evaluates a model on the labeled documents that `run` reads."""
 
     model: Predictor
     docs: Sequence[str]
@@ -133,7 +133,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Evaluate with one or several labels per document; raise _SeveralLabels to switch."""
+        """Evaluate in single-label or multilabel mode; raise _SeveralLabels to switch modes."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -167,7 +167,7 @@ def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight in propensity-scored precision, or None if counts are unknown."""
+    """Return each label's weight in propensity-scored precision, or None without label counts."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -186,7 +186,7 @@ def pieces(
     labels: str | None,
     requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
-    """Yield batches of rows in the form that a model accepts, with their labels and documents.
+    """Yield batches of rows that a model can classify, with their labels and documents.
 
     Vectors come without documents. At the end, this raises CorpusError if labels are required and
     no document has one, and warns if at least a tenth of the documents contain none of the model's
@@ -223,7 +223,7 @@ def _pieces(
         batches = arriving_documents(text.options.encoding_errors)
     else:
         documents = text.read(docs) if text is not None else read_documents(docs)
-        # Process rows from standard input as soon as they arrive.
+        # Rows from standard input are processed as soon as they arrive.
         is_awaited = STANDARD in map(str, docs)
         most = 1 if is_awaited else DOCUMENTS_AT_ONCE
         batches = blocks(documents, BYTES_AT_ONCE, most, lambda one: len(one.text))
@@ -251,7 +251,7 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield for each document the columns to keep, and the most probable labels.
+    """Yield each document's kept columns and most probable labels.
 
     A model that classifies tokens yields a list of token, tag and probability for each sentence.
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the

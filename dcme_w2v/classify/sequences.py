@@ -1,4 +1,4 @@
-"""Tag the tokens of sentences by classifier scores and tag-pair counts, and evaluate tags.
+"""Tag tokens using classifier scores and tag-pair counts, and evaluate the tags.
 
 A classifier computes the tag probabilities of each token; how often each tag follows another is
 counted in the labeled sentences. The best path of a sentence has the largest sum of log p(tag |
@@ -21,7 +21,7 @@ from .metrics import Measures
 from .model import Predictor
 
 SENTENCES_AT_ONCE = 1024
-SMOOTHING = 0.01  # added to pair counts, so that unseen pairs are unlikely but possible
+SMOOTHING = 0.01  # added to tag-pair counts, so that unseen pairs are unlikely but possible
 Entity = tuple[str, int, int]
 
 
@@ -60,7 +60,7 @@ def tag_pairs(
 
 
 def best_path(log_p: F64, steps: F64) -> list[int]:
-    """Return the sequence of tags with the largest sum of scores, or the first of them if tied.
+    """Return the tag sequence with the highest total score (the first one if tied).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def steps_of(counts: I64) -> F64:
 def tagged(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[tuple[Sentence, F64, list[int]]]:
-    """Yield each sentence with its tokens' log-probabilities and its best sequence of tags."""
+    """Yield each sentence with its tokens' log-probabilities and its best tag sequence."""
     text = model.text
     assert text is not None and text.tag_pairs is not None
     steps = steps_of(text.tag_pairs)
@@ -158,7 +158,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 def predict_tags(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Yield each sentence as its tokens with their tags and the probabilities of these tags."""
+    """Yield the tokens of each sentence with their tags and the tags' probabilities."""
     for sentence, log_p, path in tagged(model, docs, threads):
         yield [
             (token, model.classes[tag], math.exp(row[tag]))

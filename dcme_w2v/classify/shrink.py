@@ -1,4 +1,4 @@
-"""Compress linear classifiers: quantize the weights of highest impact, and drop the others.
+"""Compress linear classifiers: quantize the weights with the highest impact, drop the others.
 
 The impact of a weight is how much it changes scores: its square times the sum of squares of its
 feature's values. Weights are selected and clustered by impact; no weight is trained again.
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # the first 16 bits of positive float64 numbers order them coarsely
+_BINS, _SHIFT = 1 << 15, 48  # bins by the top 16 bits of a positive float64
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        # Minimum sum of squares, for features that do not occur.
+        # Features that do not occur get this minimum sum of squares, so that their impact is not 0.
         least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
@@ -145,14 +145,14 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many weights together have all but this fraction of the total impact."""
+        """Estimate how many weights to keep so that the others have this share of the impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
         return int(self._bins[used[: last + 1]].sum())
 
     def _read(self, count: int) -> None:
-        """Copy at least the `count` weights with the highest impact to memory."""
+        """Read at least the `count` weights with the highest impact into memory."""
         if self._kept.nnz >= count:
             return
         lowest = self._lowest(count)
@@ -175,7 +175,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield absolute weights and their features' sums of squares, part by part."""
+        """Yield absolute weights with their features' sums of squares, in chunks."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -192,7 +192,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # weights in the lowest bin, of which only some are kept
+        places, impacts = [], []  # of the lowest bin's weights, only some are kept
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high
@@ -223,7 +223,7 @@ def _bin_of(impact: F64) -> I64:
 
 
 def squares_of(model: Classifier) -> F64:
-    """Estimate each feature's sum of squares over documents.
+    """Estimate the sum of each feature's squared values over all documents.
 
     The sums follow from idf = log(n / df) + 1; without idf, from the order of the words, the most
     frequent first.
@@ -239,7 +239,7 @@ def squares_of(model: Classifier) -> F64:
 
 @dataclass(frozen=True, repr=False)
 class ShrunkModel(Classifier):
-    """A classifier with quantized weights, which exist only for some features.
+    """A compressed classifier, with quantized weights for some of the features.
 
     Attributes
     ----------
@@ -282,12 +282,12 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and which of its rows are filled in; the other rows use no memory."""
+        """The linear model, and a mask of the rows that are filled in; other rows use no memory."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
     def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return a linear model in which at least the rows of features that occur are filled in."""
+        """Return a linear model, with weights at least for the features that occur in `rows`."""
         if "weights" in vars(self):
             return self.weights
         weights, filled = self._filled
@@ -299,7 +299,7 @@ class ShrunkModel(Classifier):
 
     @property
     def evidence(self) -> Evidence:
-        """The levels of the weights."""
+        """The quantized levels of the weights."""
         return self.shrunk.evidence
 
     @property
@@ -308,7 +308,7 @@ class ShrunkModel(Classifier):
         return self.binary
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the model in its stored form, which takes a tenth of the bytes."""
+        """Pickle the model in its file format, which is ten times smaller."""
         arrays, description = self.parts()
         return _unpickled, (arrays, json.dumps(description))
 
@@ -324,11 +324,11 @@ class ShrunkModel(Classifier):
         return super().align_features(matrix)
 
     def feature_name(self, column: int) -> str:
-        """Return the name of a column of the weights."""
+        """Return the name of a feature."""
         return super().feature_name(column if self.columns is None else self.columns[column])
 
     def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Return the arrays and the description that are written to a file."""
+        """Return the arrays and the description for the model file."""
         levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
         arrays: dict[str, Array] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
@@ -404,7 +404,7 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Select columns of rows; columns that the rows do not have are empty."""
+    """Select columns of rows; columns beyond the last one are empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 
@@ -428,7 +428,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank the weights of a classifier; estimate the sums of squares if they are not given.
+    """Rank a classifier's weights; estimate the features' sums of squares if they are None.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """

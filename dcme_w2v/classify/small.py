@@ -22,8 +22,8 @@ from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights
 
-MORE = 1.01  # the search ends when 50% more weights add less than 1% to the file size
-USED = 0.99  # the search ends once a model uses this fraction of the allowed bytes
+MORE = 1.01  # stop searching when 50% more weights enlarge the file by less than 1%
+USED = 0.99  # stop searching when a model uses this fraction of the allowed bytes
 
 Measure = Callable[[Classifier], float]
 
@@ -133,7 +133,7 @@ def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
 
 
 def _without_idle(model: Classifier, data: Labeled) -> Classifier:
-    """Drop the weights that hardly affect scores.
+    """Drop the weights that hardly affect the scores.
 
     Models with few weights are not changed, nor are models of dense rows, whose columns may cancel
     out.
@@ -159,7 +159,7 @@ def _without_idle(model: Classifier, data: Labeled) -> Classifier:
 def within(
     model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
-    """Find the best model that fits into `options.max_bytes`.
+    """Find the best compressed model with at most `options.max_bytes` bytes.
 
     For each number of levels, as many weights are kept as fit. The model with the highest accuracy
     is returned, or the one with the lowest loss if accuracies are equal or there is no measure.
@@ -174,7 +174,7 @@ def within(
     best: tuple[float, float, ShrunkModel] | None = None
 
     def is_better(levels: int) -> bool:
-        """Try a number of levels; return whether the resulting model is the best so far."""
+        """Compress the model to a number of levels; return whether it is the best model so far."""
         nonlocal best, count, smallest
         chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
@@ -196,7 +196,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has only one minimum, and the search has passed it
+                break  # the loss has only one minimum, which the search has passed
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -210,7 +210,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits and its size, or None and the smallest possible size.
+    """Return the largest model that fits, or None, and its size or the smallest possible size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger
@@ -239,7 +239,7 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # A model cannot grow if further weights would be rounded to level 0.
+            # A model stops growing when further weights are rounded to level 0.
             is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:

@@ -14,12 +14,12 @@ from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # rows with a larger fraction of nonzero entries count as dense
-# Curvature of a class's loss at a probability of 0.95 or 0.05.
-# With 0.25, the maximum of the curvature, the solver takes more iterations.
+DENSE = 0.25  # rows with a larger fraction of nonzero values count as dense
+# Assumed curvature of the loss, as if a class had probability 0.95 or 0.05.
+# With the maximum curvature, 0.25, the solver takes more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss, which is computed from scores in single precision
+PRECISION = 1e-6  # relative error of the loss, because scores are float32
 
 
 def is_dense(rows: csr_matrix) -> bool:
@@ -37,7 +37,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimize the mean of `-log p` plus `l2 / 2` times the squared weights (without biases).
+    """Minimize the mean loss `-log p`, plus `l2 / 2` times the squared weights (without biases).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def loss_and_gradient_at(
     options: ClassifyOptions,
     sample_weight: F32 | None,
 ) -> Callable[[], tuple[float, F64]]:
-    """Return a function that computes the sum of -log p and its gradient at `weights`."""
+    """Return a function that computes the loss (sum of -log p) and its gradient at `weights`."""
     rows, classes = core.SparseRows(matrix), weights.classes
     instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
     columns = core.Columns(rows, instances)
@@ -81,7 +81,7 @@ def loss_and_gradient_at(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return the means and scales that standardize dense columns, or None for sparse rows.
+    """Return the means and scales that standardize dense columns; None for sparse rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, so that fewer
     iterations reach the same optimum. For text, the steps would change the weights of rare words
@@ -96,7 +96,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
         mean += block.sum(axis=0) / count
         squares += np.square(block).sum(axis=0) / count
     variance = squares - mean**2
-    # The computed variance of a constant column is only a rounding error.
+    # For a constant column, the computed variance is only a rounding error.
     variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
     curvature = CURVATURE * np.append(variance, bias**2)
     curvature[:-1] += options.l2 or 0.0
@@ -112,7 +112,7 @@ def minimized(
     watch: Callable[[int, float], bool] | None = None,
     columns: tuple[F64, F64] | None = None,
 ) -> Weights:
-    """Minimize the sum of -log p divided by `total`, plus the L2 penalty.
+    """Minimize the loss (sum of -log p, divided by `total`) plus the L2 penalty.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def minimized(
 def _minimize_scaled(
     shift: F64, scale: F64, function: Function, start: F64, *, watch: Watch, **options: Any
 ) -> F64:
-    """Minimize a function of weights by a search over scaled weights; overwrite `start`."""
+    """Minimize a function of the weights by searching over scaled weights; overwrite `start`."""
 
     def to_weights(point: F64) -> F64:
         found = point / scale

@@ -1,4 +1,4 @@
-"""The class `TextClassifier`: the classifier of ``classify train`` for scikit-learn."""
+"""`TextClassifier`: ``classify train`` as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class TextClassifier(ProtocolEstimator):
     def _learn(
         self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None, init: Any, tune: Any
     ) -> TextClassifier:
-        """Train a model, perhaps starting from another one."""
+        """Train a model, starting from another model if one is given."""
         from .train import TrainJob, train
 
         options, texts, own = options_of(self), told_texts(X), init
@@ -201,7 +201,7 @@ class TextClassifier(ProtocolEstimator):
         return self.fit(X, y, **fit_params).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the words and n-grams of the columns of `transform`."""
+        """Return the word or n-gram that each column of `transform` counts."""
         names = map(self.model_.feature_name, range(self.model_.features))
         return np.array(list(names), dtype=object)
 
@@ -216,7 +216,7 @@ class TextClassifier(ProtocolEstimator):
         return self._linear()[-1]
 
     def _linear(self) -> F32:
-        """Return the classes' weights and biases, or their difference if there are two classes."""
+        """Return the weights and biases of the classes; for two classes, return differences."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
             raise AttributeError("this model has no single weight table, and thus no coef_")
@@ -227,7 +227,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Arrange columns as in `classes_`; labels without texts get the value `absent`."""
+        """Reorder columns to match `classes_`; labels without texts get the value `absent`."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
@@ -336,7 +336,7 @@ class TextClassifier(ProtocolEstimator):
 
     @classmethod
     def of(cls, model: Predictor) -> TextClassifier:
-        """Make an estimator from a trained model, with the parameters of its training."""
+        """Create an estimator from a trained model and the parameters that it was trained with."""
         self = cls(**_parameters_of(model))
         self._indicator = _recorded_indicator(model)
         several = model.multilabel or bool(model.record.get(LISTS))
@@ -368,7 +368,7 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
 
 
 def _recorded_indicator(model: Predictor) -> Indicator | None:
-    """Return the form of the indicator matrix that a model was fitted to, or None."""
+    """Return the format of the indicator matrix that a model was fitted to, or None."""
     if INDICATOR not in model.record:
         return None
     try:
@@ -387,18 +387,18 @@ def _recorded_indicator(model: Predictor) -> Indicator | None:
 
 
 def _cell(text: Any) -> Any:
-    """Convert a text to a table cell."""
+    """Convert a text to the value of a table cell."""
     return text.text.split() if isinstance(text, Tokenized) else text
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
-LISTS = "label_lists"  # record entry: y contained lists of labels, so predictions are lists
-# Record entry for an indicator matrix y: its sparsity, its dtype, and its empty columns.
+LISTS = "label_lists"  # record entry: predictions are lists of labels, because y contained lists
+# Record entry: the sparsity, dtype and empty columns of an indicator matrix y.
 INDICATOR = "label_indicator"
 
 
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
-    """Return the label names of each text (None: unlabeled), the type of labels, and the form of y.
+    """Return each text's label names (None: unlabeled), the label type, and the format of y.
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """

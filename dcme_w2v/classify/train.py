@@ -155,13 +155,13 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        # Report wrong options before the search for settings starts.
+        # Detect wrong options before the search for settings starts.
         _resolved(job, options, corpus, remote)
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            # for tags, settings are chosen only with --tune
+            # for tokens, settings are chosen only with --tune
             chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
@@ -177,7 +177,7 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error if options conflict or the output is invalid, before anything is read."""
+    """Before anything is read, raise an error if options conflict or the output is invalid."""
     if job.output:
         check_model_target(job.output, KIND)
     if job.holdout.file is not None:
@@ -190,7 +190,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 def _resolved(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
-    """Fill in the defaults of all options; raise an error if memory is too small."""
+    """Fill in the defaults of all options; raise an error if there is too little memory."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
@@ -203,7 +203,7 @@ def _resolved(
 def _trained(
     job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
 ) -> tuple[Classifier, Labeled | None, list[str]]:
-    """Return the compressed model, the held-out documents, and the settings chosen on them.
+    """Return the compressed model, the held-out documents, and the names of chosen settings.
 
     The table of all weights is freed, because the next steps may take as much memory.
     """
@@ -220,7 +220,7 @@ def _trained(
     }  # fmt: skip
     names = [name for name, is_so in chose.items() if is_so]
     if job.tune.tune == 0 and not job.output:
-        return model, corpus.holdout, names  # compression takes a third of the total time
+        return model, corpus.holdout, names  # skip compression, which takes a third of the time
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
@@ -240,12 +240,12 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # the file may have a size limit, so measures are not stored
+    model.record["heldout"] = found  # not in the file, whose size may be limited
     return model
 
 
 def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
-    """Estimate the resources of training with the largest possible number of features."""
+    """Estimate the memory and disk space for training with the maximum number of features."""
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     classes = len(corpus.classes)
     options = resolved(options, classes, corpus.multilabel)
@@ -253,7 +253,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 
 
 class _Models:
-    """Builds models from fitted weights and the chosen features."""
+    """Creates models from fitted weights and the chosen features."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class _Models:
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
-        """Return the feature options as chosen, or as given if the input is not text."""
+        """Return the chosen feature options, or the user's if the input is not text."""
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
@@ -297,7 +297,7 @@ class _Models:
         return fitted
 
     def model(self, fitted: Fitted) -> Classifier:
-        """Make a model from fitted weights."""
+        """Create a model from fitted weights."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
@@ -318,14 +318,14 @@ class _Models:
         return Classifier(*own, fitted.calibration, kind, weights=fitted.scorer)
 
     def save_partial(self, fitted: Fitted) -> str:
-        """Save the classifier trained so far beside the output."""
+        """Save the unfinished classifier beside the output."""
         path = self._job.output + PARTIAL
         write_with_fallback((path, "model", self.model(fitted).save))
         return f"the model so far is in {path}"
 
 
 class FeatureSets:
-    """Converts documents to rows with several feature settings, if counts are kept.
+    """Converts documents to rows for several feature settings, if counts are in memory.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("s
 
 
 def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
-    """Describe the training: show options whose defaults are chosen or depend on other options."""
+    """Describe the training in one line, with options whose defaults depend on the data."""
     names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
     if options.objective == "dcme":
         names.append("clusters")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # number of power iterations, which suffices for the first eigenvector
+POWERS = 20  # number of power iterations that suffices for the first eigenvector
 CLASSES_PER_CACHE_LINE = 16  # same value as DCME_PAD in csrc/kernels/kernels.h
 
 
@@ -74,7 +74,7 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # the left half of the classes fills whole cache lines
+    )  # make the left half fill whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
@@ -82,26 +82,26 @@ def _split(points: F64, members: I64) -> I64:
 PAD = 16  # rows of weights are padded to a multiple of this number (DCME_PAD)
 CHUNK = 2048  # maximum number of documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # maximum number of scores in memory at a time
-SHORT_TRAINING = 1 << 33  # maximum number of products for which training uses one thread
-SHORT = 0.1  # the hinge loss may diverge if row norms are below this fraction of the bias
-WEIGHTS_AT_ONCE = 1 << 18  # number of weights that are copied at a time
+SHORT_TRAINING = 1 << 33  # training with at most this many multiplications uses one thread
+SHORT = 0.1  # with row norms below this fraction of the bias, hinge loss may diverge
+WEIGHTS_AT_ONCE = 1 << 18  # weights are copied in chunks of this size
 MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
 DIVERGED = 10.0  # training has diverged if the loss exceeds the untrained loss by this factor
-ROUNDED = 1e-4  # tolerance for rounding errors when weights are rounded up to whole visits
+ROUNDED = 1e-4  # rounding tolerance when an instance's weight is rounded up to whole visits
 
 
 def documents_at_once(classes: int) -> int:
-    """Return how many documents to score at a time, given the number of classes."""
+    """Return the batch size for scoring documents, given the number of classes."""
     return max(1, min(CHUNK, SCORES_AT_ONCE // classes))
 
 
 def rows_at_once(classes: int) -> int:
-    """Return how many rows of weights to copy at a time, given the number of classes."""
+    """Return the batch size for copying weight rows, given the number of classes."""
     return max(1, WEIGHTS_AT_ONCE // classes)
 
 
 class Scorer(ABC):
-    """The protocol of a trained model that scores documents.
+    """Protocol for trained models that score documents.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
-        """Return the scores of the documents from `begin` to `end` in all classes."""
+        """Return the scores of documents `begin` to `end` for all classes."""
 
     @abstractmethod
     def above_mean(self, number: int) -> F32:
@@ -162,13 +162,13 @@ class Weights(Scorer):
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
         self.offset = np.zeros(classes, dtype=np.float32)
-        # The stride is dcme_stride(classes).
+        # Rows are padded as in dcme_stride(classes) of the C core.
         self.table = new_table(features + 1, -(-classes // PAD) * PAD)
         self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
 
     @property
     def tables(self) -> dict[str, F32]:
-        """The parameters of the model by name, as views without padding."""
+        """The parameters of the model by name, as unpadded views."""
         return {"weights": self.table[:, : self.classes]}
 
     @property
@@ -181,7 +181,7 @@ class Weights(Scorer):
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix of the form that `get` returns; it may be memory-mapped."""
+        """Set the weights from a matrix like that of `get`, which may be memory-mapped."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -196,7 +196,7 @@ class Weights(Scorer):
         return found + self.offset
 
     def copy(self) -> Weights:
-        """Return a copy of the weights in new memory."""
+        """Return a copy of the weights."""
         found = Weights(self.features, self.classes, self.bias, self.order)
         found.table[:], found.offset[:] = self.table, self.offset
         return found
@@ -211,7 +211,7 @@ class Weights(Scorer):
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:
-        """Yield the rows that `get` returns, block by block."""
+        """Yield the rows that `get` returns, in blocks."""
         step = rows_at_once(self.classes)
         for begin in range(0, len(self.table), step):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
@@ -222,7 +222,7 @@ class Weights(Scorer):
         return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters for pickling, without padding, which depends on the core."""
+        """Return the parameters for pickling, without the padding that the core adds."""
         state = {"features": self.features, "classes": self.classes, "bias": self.bias}
         return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
 
@@ -233,17 +233,17 @@ class Weights(Scorer):
         self.offset[:] = offset
 
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
-        """Return the scores of the documents from `begin` to `end` in all classes."""
+        """Return the scores of documents `begin` to `end` for all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # In C order, sums over classes are bit-identical.
+        # `np.take` returns C order, in which sums over classes are bit-identical.
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
 
 
 def resized(weights: Weights, classes: int) -> Weights:
-    """Return weights for another number of classes; weights of new classes are zero."""
+    """Resize weights to another number of classes; new classes get weights of zero."""
     if weights.classes == classes:
         return weights
     found = Weights(weights.features, classes, weights.bias)
@@ -253,7 +253,7 @@ def resized(weights: Weights, classes: int) -> Weights:
 
 
 class Start:
-    """The weights from which training starts, and how far each feature's weights may move.
+    """Initial weights for training, and a learning-rate scale for each feature.
 
     Columns are multiplied by a scale, and their weights are divided by it.
 
@@ -275,7 +275,7 @@ class Start:
         self.has_one_label = has_one_label
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
-        """Scale the columns of documents."""
+        """Multiply each column of document rows by its scale."""
         return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
@@ -298,7 +298,7 @@ class Start:
 
 
 def has_sets(documents: I64) -> bool:
-    """Return whether any document has several instances; these must be adjacent."""
+    """Return whether any document has several instances, which must be adjacent."""
     return bool((documents[1:] == documents[:-1]).any())
 
 
@@ -307,7 +307,7 @@ def _as_sets(
     labels: I32,
     sample_weight: F32 | None,
 ) -> tuple[I64, I32, F32 | None, I64]:
-    """Merge the instances of each document into one instance with a set of labels.
+    """Merge each document's instances into one instance with a set of labels.
 
     The labels of a document ascend, as the core requires.
     """
@@ -323,12 +323,12 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # this loss depends on the drawn samples
+        return math.inf  # unknown, because it depends on the random samples
     return math.log(classes)
 
 
 def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOptions) -> F64:
-    """Return each document's loss from its scores; the objective must not draw samples."""
+    """Compute each document's loss from its scores, for objectives without sampling."""
     relevant = relevance(labels, scores.shape[1])
     if options.loss == "hinge":
         missing = np.maximum(0, 1 - np.where(relevant, scores, -scores) / MARGIN)
@@ -337,7 +337,7 @@ def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOpt
 
 
 def visits_of(weights: F32) -> tuple[I64, F32]:
-    """Return the instances to visit in an epoch, some of them repeatedly, and each visit's weight.
+    """Return the instances to visit in an epoch, with repetitions, and the weight of each visit.
 
     A step with a weight far above 1 would be too long. An instance with weight 2.5 is therefore
     visited three times, with weight 2.5 / 3 each time.
@@ -348,7 +348,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the label sets of rows; the same row may be requested several times."""
+    """Return the label sets of rows, which may contain the same row several times."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -357,7 +357,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared norm to which learning rates refer, and instance weights or None.
+    """Return the squared norm that scales learning rates, and instance weights or None.
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of
@@ -390,13 +390,13 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether training is so short that it should use one thread, which is deterministic."""
+    """Return whether training is short enough for one thread, which makes it deterministic."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 
 
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
-    """Warn if row norms are so small that training would learn little but the biases."""
+    """Warn if row norms are so small that training would learn little more than biases."""
     bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
@@ -444,7 +444,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # threads would change the order of sums
+            options = replace(options, threads=1)  # several threads would change the order of sums
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -456,8 +456,8 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # a call of partial_fit may lack some classes
-        # Here, w . x approximates log p - log(k q).
+        counts = np.maximum(counts, 1)  # rows of partial_fit may lack some classes
+        # With ns, w . x approximates log p - log(k q), so add log q.
         if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
@@ -475,7 +475,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # repeated instances in a batch amount to a longer step
+            if len(rows) > len(documents):  # repeats in a batch lengthen steps
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:
@@ -489,13 +489,13 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # learning rates from the user refer to rows of unit length
+        for name in ("lr", "min_lr"):  # user's rates assume unit-length rows
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the progress, in which the loss is a weighted mean over instances."""
+        """Return the training progress; its loss is the weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 

@@ -26,7 +26,7 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models that vote; a score is the logarithm of the models' mean probability.
+    """Linear models that vote: a score is the log of the models' mean probability.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Votes(Scorer):
 
     @property
     def features(self) -> int:
-        """Number of columns of the documents."""
+        """Number of columns that documents must have."""
         return self.models[0].features
 
     def above_mean(self, number: int) -> F32:
@@ -48,7 +48,7 @@ class Votes(Scorer):
         return np.asarray(found, dtype=np.float32)
 
     def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
-        """Return the logarithms of the mean probabilities."""
+        """Return the logs of the models' mean probabilities."""
         total = np.zeros((end - begin, self.classes))
         for one in self.models:
             total += np.exp(log_softmax(one.scores(documents, begin, end, threads)))

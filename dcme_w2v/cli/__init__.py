@@ -1,1 +1,1 @@
-"""The command line: each command's file parses arguments, calls the Python API and prints."""
+"""The command line: each module parses arguments, calls the Python API and prints results."""

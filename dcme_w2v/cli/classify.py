@@ -35,7 +35,7 @@ from .options import (
 )
 from .streams import print_json
 
-# options that exist only in Python
+# options that are available only in Python
 INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(

@@ -17,10 +17,10 @@ from dcme_w2v.options import SeedsOptions
 from .options import EXPLICIT, Option, Value, collect, given_options
 from .streams import ignore_broken_pipe
 
-# The order of headings in the help; other headings that options declare follow.
+# Order of the headings in help texts; headings that are not listed follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
 DEFAULT = SeedsOptions()
-MIN_GROUPED = 12  # the help of commands with fewer options has no headings
+MIN_GROUPED = 12  # commands with fewer options have no headings in their help
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -66,12 +66,12 @@ class Command(click.Command):
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns = warns
-        # The help texts are the commands' raw docstrings.
+        # The help is the command's raw docstring, in which \b has two characters.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # so that shells can complete files and choices
+            if getattr(param, "path", None):  # lets shells complete paths
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -96,7 +96,7 @@ class Command(click.Command):
         return [*found, help_all] if has_more else found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; show the help if none is given but one is required."""
+        """Parse the arguments; show the help if there are none although one is required."""
         needed = any(param.required or param.name == "corpus" for param in self.params)
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
@@ -104,7 +104,7 @@ class Command(click.Command):
         known = {f"-{one.word2vec}" for one in self.params if isinstance(one, Option)}
         for word in args[: args.index("--")] if "--" in args else args:
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
-                # Rejects -outputs, which click would read as -o utputs.
+                # Reject -outputs, which click would parse as -o utputs.
                 raise click.NoSuchOption(word, ctx=ctx)
         bare = {one.opts[0] for one in self.params if getattr(one, "bare", None)}
         parts = (word.partition("=-") for word in args)
@@ -145,7 +145,7 @@ class Command(click.Command):
         ignore_broken_pipe(*written)
         given = given_options()
         items = [one.declared for one in self.params if isinstance(one, Option) and one.declared]
-        for item in items:  # report a number that is never valid before missing files
+        for item in items:  # check numbers first, then files
             if item.name in given and item.type in (int, float):
                 checked_value(values[item.name], item)
         guard(*paths)
@@ -156,7 +156,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings; ``--help-all`` includes advanced ones."""
+        """Write the options under their headings; only ``--help-all`` includes advanced options."""
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         grouped = len(options) >= MIN_GROUPED
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in HEADINGS}
@@ -190,12 +190,12 @@ def shown_name(param: click.Parameter) -> str:
 
 
 class Group(click.Group):
-    """A group of commands that suggests a name for an unknown command or option."""
+    """A command group that suggests similar names for an unknown command or option."""
 
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, each with the complete first sentence of its help."""
+        """List the commands with the complete first sentence of each help text."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
@@ -211,7 +211,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names."""
+        """Find the command that is named by the first argument."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -223,9 +223,9 @@ class Group(click.Group):
             ) from None
 
 
-# ---- command lines for word2vec.c and word2phrase ----
+# ---- compatibility with the command lines of word2vec.c and word2phrase ----
 
-# For each switch, its values and the option that each value sets.
+# Maps each switch and each of its values to the option that the value sets.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},
@@ -235,7 +235,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return the hidden word2vec.c switches of a command that has options with these names."""
+    """Return the hidden word2vec.c switches for a command with these options."""
     found = ["train"]
     for switch, values in SWITCHES.items():
         found += [switch] if {one[0] for one in values.values() if one} <= names else []
@@ -243,7 +243,7 @@ def switches(names: set[str | None]) -> list[click.Parameter]:
 
 
 def set_switched(ctx: click.Context) -> None:
-    """Replace word2vec.c switches by the equivalent options.
+    """Replace word2vec.c switches with the equivalent options.
 
     Raises
     ------

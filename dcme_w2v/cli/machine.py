@@ -24,9 +24,9 @@ from .command import command
 from .options import arguments, flag, json_option
 from .streams import print_json
 
-# Words whose neighbors are printed if the text contains them.
+# Words whose neighbors `demo` prints if they are in the text.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
-LABEL_MIN = 200  # minimum number of paragraphs for a package or module to become a label
+LABEL_MIN = 200  # packages and modules with fewer paragraphs do not become labels
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
@@ -139,7 +139,7 @@ def _strings(path: Path) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield a text's paragraphs with at least five words, in lower case, without code examples."""
+    """Yield a text's paragraphs of at least five words in lower case, without code examples."""
     for block in re.split(r"\n\s*\n", text):
         lines = (one for one in block.splitlines() if not one.lstrip().startswith((">>>", "...")))
         words = WORD.findall(" ".join(lines).lower())
@@ -147,7 +147,7 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield " ".join(words)
 
 
-# Optional packages, and what each of them adds.
+# Maps each optional package to the feature that requires it.
 OPTIONAL = {
     "zstandard": "input compressed with zstd",
     "pyarrow": "input from Parquet and Arrow",

@@ -1,4 +1,4 @@
-"""The program's entry point, which runs a command and reports an error as one line."""
+"""The program's entry point, which runs a command and reports errors in one line."""
 
 import functools
 import importlib
@@ -19,7 +19,7 @@ from .options import dashed, flag
 from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# For each command, the module that defines it and is imported on first use.
+# Maps each command to its module, which is imported on first use.
 COMMANDS = {
     "train": "train",
     "vocab": "corpus",
@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 class LazyGroup(Group):
-    """A group that imports commands on first use."""
+    """A command group that imports each command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of `COMMANDS`."""
@@ -88,10 +88,10 @@ def main(arguments: list[str] | None = None) -> None:
     prepare_streams()
     try:
         code = run(arguments, raise_on_signals)
-    except KeyboardInterrupt as error:  # the signal arrived after the end of the command
+    except KeyboardInterrupt as error:  # a signal arrived after the command had ended
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
     end_on_signals()
-    if code:  # the exit code already reports the failure
+    if code:  # suppress output errors, because the exit code already reports a failure
         drop_output()
     sys.exit(code)
 
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run one command line, and return its exit code."""
     try:
-        try:  # this call exits if a shell asks for completions
+        try:  # exits if a shell requests completions
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
@@ -118,7 +118,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         return end.exit_code
     except KeyboardInterrupt as error:
         return _report(error, "interrupted", 128 + number_of(error), arguments)
-    except BrokenPipeError:  # a reader such as `head` closed the pipe, which is not a failure
+    except BrokenPipeError:  # not a failure: a reader such as `head` closed the pipe
         drop_output()
         return 0
     except OSError as error:
@@ -138,7 +138,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _show(others: Callable[..., None], message: Warning | str, *more: Any, **named: Any) -> None:
-    """Print each warning of this package as one line."""
+    """Print a warning from this package as one line."""
     if isinstance(message, DcmeWarning):
         click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
     else:
@@ -148,7 +148,7 @@ def _show(others: Callable[..., None], message: Warning | str, *more: Any, **nam
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
     """Rewrite click's message about an option or argument in this program's style."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # click blames the option -s for the argument -sizee
+        name = error.option_name  # for -sizee, click's error names only -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]
@@ -167,7 +167,7 @@ def _see(ctx: click.Context) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Describe an OSError that concerns a file, and say what to do."""
+    """Describe an OSError about a file, and say what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
         return f"{text}is a folder; use a file"

@@ -1,4 +1,4 @@
-"""The command `neighbors`, and the loop in which it answers queries about words."""
+"""The command `neighbors`, with its loop that answers queries about words."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
-_LONGEST = 1 << 20  # maximum length of a line in bytes
+_LONGEST = 1 << 20  # maximum length of an input line in bytes
 
 
 class Answer(NamedTuple):
-    """The answer to a line of input, as a JSON object and as rows of text, with error messages."""
+    """The answer to an input line: a JSON object, rows of text, and error messages."""
 
     record: dict[str, Any]
     rows: Sequence[tuple[str, ...]]
@@ -45,7 +45,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # an empty shell variable gives an empty word, for example
+        if words and not questions:  # for example from an empty shell variable
             raise UsageError(
                 "all words are empty; use a word, or omit the argument to read standard input"
             )
@@ -70,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of input lines: one line from a prompt, otherwise all lines that have arrived."""
+    """Yield lists of input lines: one line from a prompt, or else all lines that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -82,7 +82,7 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Decode a line; turn invalid UTF-8 into words that no vocabulary contains."""
+    """Decode a line, so that words with invalid UTF-8 are not in any vocabulary."""
     return line.decode("utf-8", "surrogateescape")
 
 
@@ -90,7 +90,7 @@ def _prompted() -> Iterator[str]:
     """Yield lines typed at a prompt with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
-    prompt = "> " if sys.stdout.isatty() else ""  # the prompt must not be written to a file
+    prompt = "> " if sys.stdout.isatty() else ""  # do not write the prompt to a file
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)
@@ -184,7 +184,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors of each query in a line, among the words of one file."""
+    """Return the neighbors of each query in a line, in one vector file."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -194,7 +194,7 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add to each neighbor in a record the number of other files that also list it."""
+    """Add the number of other files that also list a neighbor to each neighbor in a record."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
@@ -218,7 +218,7 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
 
 
 def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
-    """Return the words that have a vector; warn about all others."""
+    """Return the words that have a vector, and warn about the others."""
     known = [word for word in words if word in v]
     if not known:
         raise UsageError(f"--among: {path} contains none of these words; check spelling and case")

@@ -34,12 +34,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def dashed(name: str) -> str:
-    """Replace underscores by dashes: ``min_count`` becomes ``min-count``."""
+    """Replace underscores with dashes: ``min_count`` becomes ``min-count``."""
     return name.replace("_", "-")
 
 
 class Option(click.Option):
-    """A click option with a heading in the help; advanced options appear only in ``--help-all``.
+    """A click option with a heading; advanced options appear only in ``--help-all``.
 
     `path` is the role of a path, `declared` the declaration if the option is a dataclass field,
     `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
@@ -70,13 +70,13 @@ class Option(click.Option):
         self.opts = shown
 
 
-# Marks the value in --tune=-1, which click would otherwise take for two options.
-# The arguments of a program never contain NUL.
+# Prefix that protects values such as -1 in --tune=-1, which click would parse as an option.
+# Program arguments cannot contain NUL.
 EXPLICIT = "\0"
 
 
 class Count(click.IntRange):
-    """An integer with bounds; errors read like those for options declared in dataclasses."""
+    """A bounded integer, with the same error messages as for options declared in dataclasses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the value as an integer within the bounds."""
@@ -86,7 +86,7 @@ class Count(click.IntRange):
 
 
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
-    """Converts a value to its type if possible; if not, the dataclass will report the error."""
+    """Converts a value to its type if possible; otherwise, the dataclass reports the error."""
 
     name = "value"
 
@@ -95,13 +95,13 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert the value (2^20 is a power) to its type, or return it unchanged if that fails."""
+        """Convert a value to its type (2^20 is a power), or return it unchanged if that fails."""
         if isinstance(value, str):
             value = value.removeprefix(EXPLICIT)
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
-            return 1 << 64  # keep thousands of digits out of the error message
+            return 1 << 64  # avoid thousands of digits in errors
         try:
             return self.kind(value)
         except ValueError:
@@ -110,7 +110,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the choices that start with the typed text, or files for a path."""
+        """Return the choices that start with the typed text, or files if the value is a path."""
         if getattr(param, "path", None):
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
@@ -125,7 +125,7 @@ def flag(
     high: int | None = None,
     **more: Any,
 ) -> Callable[[Decorated], Decorated]:
-    """Return a click option for one command that is not a field of a dataclass.
+    """Return a decorator for a click option that is not a dataclass field.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ def flag(
 
 
 def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorated], Decorated]:
-    """Combine several decorators into one, in which the first decorator is the outermost."""
+    """Combine decorators into one; the first decorator becomes the outermost."""
     return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
 
 
 class Argument(click.Argument):
-    """A command argument with a path role and a default value `missing`."""
+    """A command argument with a path role (such as "reads") and a default value `missing`."""
 
     def __init__(
         self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
@@ -166,13 +166,13 @@ class Argument(click.Argument):
         self.path, self.missing = path, missing
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the value; use `missing`, because click has no default for several values."""
+        """Convert the value, or use `missing`, because click has no default for multiple values."""
         found = super().process_value(ctx, value)
         return found or self.missing or found
 
 
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds arguments, such as ``<model <docs...``.
+    """Return a decorator that adds arguments from a pattern such as ``<model <docs...``.
 
     ``<`` precedes a path that is read, ``>`` one that is written, and ``|`` paths that are read
     from standard input if none is given. A name may be followed by = and its metavar. Brackets
@@ -199,7 +199,7 @@ _SIGNS = {"<": READS, "|": READS, ">": WRITES}
 def output_option(
     metavar: str, help: str, path: str = WRITES, required: bool = True, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
-    """Return the option --output for the file or folder that a command writes."""
+    """Return a decorator for the option --output, a file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
@@ -249,7 +249,7 @@ def options_of(
         if item.type is not bool:
             metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
             shape = {"type": Value(item.type, item.choices), "metavar": metavar, "bare": item.bare}
-        elif item.optional:  # such a flag is on, off, or decided by the program
+        elif item.optional:  # a flag with three states: on, off or automatic
             flags = [f"{flag}/--no-{flag[2:]}"]
         one = click.option(
             *flags,
@@ -273,7 +273,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Remove a dataclass's fields from a command's keyword arguments, and make an object of them.
+    """Create a dataclass object from a command's keyword arguments, removing its fields.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def given_options() -> tuple[str, ...]:
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
-    """Take the tokenizer options from a command's values; return None if none was given."""
+    """Remove the tokenizer options from a command's values; return None if none was given."""
     names = [item.name for item in options_in(TokenizerOptions) if item.name in values]
     rule = {name: values.pop(name) for name in names}
     return rule if {*given_options()} & rule.keys() else None
@@ -301,7 +301,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add column options to a command, and apply them to the paths in the named arguments."""
+    """Add column options to a command, and apply them to the paths in the given arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
@@ -332,7 +332,7 @@ dry_run_option = flag("--dry-run", "print the required memory and exit", group="
 
 
 def show_plan(plan: dict[str, Any], as_json: bool) -> None:
-    """Print the plan of a dry run; if memory is too small, raise the error in its entry "refused".
+    """Print the plan of a dry run, or raise the error in its entry "refused", if any.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ def _loaded(
 
 
 def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]]:
-    """Yield lists of queries; from standard input, all queries that have arrived form a list."""
+    """Yield lists of queries; from standard input, a list has all queries that have arrived."""
     from dcme_w2v.files.opening import LINE_BYTES, CorpusFile, arriving_lines
     from dcme_w2v.formats.documents import read_documents
 
@@ -178,7 +178,7 @@ def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]
 def _is_file(query: str) -> bool:
     try:
         return Path(query).is_file()
-    except (OSError, ValueError):  # the query is too long for a file name, or contains NUL
+    except (OSError, ValueError):  # too long for a file name, or with NUL
         return False
 
 
@@ -207,7 +207,7 @@ def _answer(found: Search, texts: list[Any], asked: int, k: int, as_json: bool) 
 
 
 def _print_duplicates(found: Search, threshold: float | None, as_json: bool) -> None:
-    """Print pairs of similar documents, the most similar pair first."""
+    """Print pairs of similar documents, most similar first."""
     pairs = sorted(found.duplicates(threshold), key=lambda pair: -pair.similarity)
     if as_json:
         rows = [{"document": a + 1, "other": b + 1, "similarity": one} for a, b, one in pairs]

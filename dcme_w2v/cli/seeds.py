@@ -1,4 +1,4 @@
-"""Run a command once per seed, and print a table with the means of its measures.
+"""Run a command once per seed, and print a table of its measures with their means.
 
 The files of a seed have its number before their suffix: with ``--seeds 3``, ``--output v.bin`` is
 v-1.bin, v-2.bin and v-3.bin. `train` and `classify train` write them, and the commands that
@@ -26,14 +26,14 @@ from dcme_w2v.options import SeedsOptions
 
 from .streams import print_json
 
-# These entries of the JSON output are settings or details, not measures.
+# Entries of the JSON output that are settings or details, not measures.
 LEFT_OUT = ("options", "choice", "epochs", "calibration", "per_class")
-# The table has no place for the output of these options, and several runs cannot share a folder.
+# Options whose output does not fit into the table, and options that runs cannot share.
 NOT_IN_TABLE, ONE_RUN = ("dry_run", "per_class", "calibration"), ("checkpoint", "resume")
 
 
 def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) -> None:
-    """Run a command for one seed after another, and print a table of its measures.
+    """Run a command once per seed, and print a table of its measures.
 
     Raises
     ------
@@ -77,10 +77,10 @@ def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
 
 
 def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the parameters that differ between runs: the seed and the paths.
+    """Return the parameters with the seed and the output paths of one run.
 
-    The paths are those of the outputs. An evaluation has no seed, so its first argument (the
-    vectors or the model) also depends on the run.
+    An evaluation has no seed, so its first argument (the vectors or the model) also depends on the
+    run.
     """
     found: dict[str, Any] = {}
     arguments = [one for one in ctx.command.params if isinstance(one, click.Argument)]

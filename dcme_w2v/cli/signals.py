@@ -1,4 +1,4 @@
-"""Handle signals: a signal ends the program, but training saves its work first.
+"""Signal handling: a signal ends the program, but training saves its work first.
 
 When a command runs, `dcme_w2v.cli.main` turns signals into exceptions; commands that train give
 `recording_signals` to the epoch loop, which saves the work. The library itself installs no handler.
@@ -23,7 +23,7 @@ class Terminated(KeyboardInterrupt):
 
 
 class _Terminate:
-    """A signal handler that raises `Terminated`, or repeats a signal that interrupts an import.
+    """A signal handler that raises `Terminated`; it repeats signals that interrupt an import.
 
     An import may lose the exception: Cython modules, for example, clear exceptions while they
     register their types.
@@ -41,12 +41,12 @@ class _Terminate:
             frame = frame.f_back
         self._raised.set()
         if HANGUP is not None:
-            # The docstring of `recording_signals` explains why SIGHUP is ignored.
+            # See the docstring of `recording_signals` for why SIGHUP is ignored.
             signal.signal(HANGUP, signal.SIG_IGN)
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until it raises, because one may arrive just before a blocking call."""
+        """Send a signal until its handler raises; one may arrive just before a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -59,7 +59,7 @@ class _Terminate:
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
-            # The signal may end the process, because no work is lost if an import hangs.
+            # If an import hangs, end the process; no work is lost during imports.
             if is_own and time.monotonic() > end:
                 os._exit(128 + number)
 
@@ -87,7 +87,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Undo `raise_on_signals` by restoring the system's default: a signal ends the process."""
+    """Undo `raise_on_signals`: restore the default handlers, with which signals end the process."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
@@ -102,7 +102,7 @@ def number_of(error: BaseException) -> int:
 
 @contextlib.contextmanager
 def recording_signals() -> Iterator[ReceivedSignal]:
-    """Record the first signal instead of raising it; a second one ends the process.
+    """Record the first signal instead of raising an exception; a second signal ends the process.
 
     SIGHUP does not count as a second signal, because it seldom comes alone: when a terminal closes,
     the terminal and its shell each send one, and a system that shuts down sends it with SIGTERM.
@@ -121,7 +121,7 @@ def recording_signals() -> Iterator[ReceivedSignal]:
         for one in heeded:
             if one == HANGUP:
                 signal.signal(one, signal.SIG_IGN)
-            elif number != HANGUP:  # by default, a signal ends the process
+            elif number != HANGUP:  # a second signal ends the process
                 signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, record) for one in heeded}

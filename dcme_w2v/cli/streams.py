@@ -1,4 +1,4 @@
-"""Guards for the standard streams, so that no run fails because a message cannot be written.
+"""Guards for standard streams: a run does not fail because a message cannot be written.
 
 Messages that cannot be written are dropped, and the run continues. Results that cannot be written
 raise an error that names standard output. A closed stream remains unusable, but its file descriptor
@@ -20,23 +20,23 @@ from dcme_w2v import platform
 from dcme_w2v.files.atomic import STANDARD, OutputFile
 from dcme_w2v.files.opening import plain
 
-# Reopen closed streams in the opposite mode, so that using them still fails.
+# Closed standard streams are reopened in the opposite mode, so that using them still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """A replacement for standard error that drops data which cannot be written."""
+    """A replacement for standard error that drops data if it cannot be written."""
 
     def write(self, data: Any) -> int:
         """Write bytes, or drop them if writing fails."""
         written = None
         with contextlib.suppress(OSError):
-            written = super().write(data)  # writing to a full non-blocking pipe returns None
+            written = super().write(data)  # None if a non-blocking pipe is full
         return len(data) if written is None else written
 
 
 class _Output(OutputFile):
-    """A replacement for standard output whose errors name it; it can ignore a broken pipe."""
+    """A replacement for standard output that names it in errors and can ignore a broken pipe."""
 
     ignores_broken_pipe = False
 
@@ -53,12 +53,12 @@ class _Output(OutputFile):
 
 
 def prepare_streams() -> None:
-    """Guard the standard streams; call this once, before any file is opened."""
+    """Guard the standard streams; must be called once, before any file is opened."""
     for number, mode in enumerate(_CLOSED_MODES):
         try:
             os.fstat(number)
         except OSError:
-            # The new file gets the descriptor of the closed stream.
+            # The opened file gets the closed stream's descriptor, which is the lowest free one.
             os.set_inheritable(os.open(os.devnull, mode), True)
     sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
@@ -86,7 +86,7 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
-    """Print statistics as a line on stderr, and with `as_json` as JSON on stdout."""
+    """Print statistics as one line on stderr and, with `as_json`, as JSON on stdout."""
     if as_json:
         print_json(figures)
     click.echo(line.format_map(figures), err=True)
@@ -101,7 +101,7 @@ def drop_output() -> None:
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
-    """Return a text stream that writes to `raw` with the encoding of the stream that it replaces.
+    """Return a text stream that writes to `raw`, with the encoding of the replaced stream.
 
     Bytes in arguments and paths that are not UTF-8 are written unchanged. An ASCII stream becomes
     UTF-8, as with click, which would however replace such bytes.

@@ -27,7 +27,7 @@ from .options import (
 from .streams import print_json
 
 FOLDER = "sentence-transformers"
-# --normalize is not included, because the manifest provides a Unicode normal form other than NFC.
+# Tokenizer options for `convert`; --normalize is missing, because the manifest records it.
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 

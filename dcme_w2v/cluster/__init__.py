@@ -1,1 +1,1 @@
-"""Training on several machines: shards are trained separately, and then combined."""
+"""Training on several machines: train each shard separately, then combine the results."""

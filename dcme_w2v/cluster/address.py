@@ -1,4 +1,4 @@
-"""Parse the address of a cluster (`--cluster`), and connect to it."""
+"""Parse a cluster address (`--cluster`), and connect to the cluster."""
 
 import contextlib
 import re
@@ -9,7 +9,7 @@ from dcme_w2v.files.opening import read_json
 from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import QUIET, Reporter
 
-WORKERS_MAX = 1024  # the maximum N in the address local:N
+WORKERS_MAX = 1024  # maximum number of workers in local:N
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
 
 
 def parsed(address: str) -> int | str:
-    """Convert ``local:N`` to N, or return a scheduler's address, which a file may contain.
+    """Convert ``local:N`` to N, or return a scheduler's address, which may be read from a file.
 
     Raises
     ------

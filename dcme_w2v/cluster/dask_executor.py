@@ -1,4 +1,4 @@
-"""Run tasks on Dask workers by a `DaskExecutor`; no other module imports Dask.
+"""`DaskExecutor`, which runs tasks on Dask workers; no other module imports Dask.
 
 Every value is the result of a task, and nothing is scattered: Dask recomputes the results of a lost
 worker, but not scattered data. No wait is without a limit: the scheduler has to answer within
@@ -36,23 +36,23 @@ START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
 ANSWER_SECONDS, TRANSFER_SECONDS = (
     30.0,
     600.0,
-)  # time limits, in seconds, for the scheduler's answers and for values
+)  # time limits in seconds for answers from the scheduler and for transfers of values
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
-SCRATCH = "dcme-w2v-cluster-"  # prefix of the name of the private temporary folder
+SCRATCH = "dcme-w2v-cluster-"  # prefix of temporary folder names
 CONFIG = {
-    # Solvers pass large arrays of weights as task arguments.
+    # Do not warn about large task arguments: solvers pass arrays of weights.
     "distributed.admin.large-graph-warning-threshold": "1TB",
-    # Keep replicas, so that a slow worker never has the only copy of a value.
+    # Keep replicas, so that a value is never only on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
     "distributed.scheduler.worker-ttl": f"{TTL_MINUTES} minutes",
     "distributed.worker.profile.enabled": False,
 }
 
-# Makes glibc keep freed memory in local workers, because the kernel clears new pages slowly.
-# With Dask's defaults, glibc would release the memory, which the next round needs again.
+# Local workers keep freed memory, because the kernel is slow to clear new pages.
+# With Dask's defaults, glibc would return to the kernel what the next round needs again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
 
 
@@ -71,7 +71,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        # For each worker, its last heartbeat and the time when it arrived.
+        # Maps each worker to its last heartbeat and the time when it arrived.
         self._seen: dict[str, tuple[float, float]] = {}
 
     @property
@@ -104,16 +104,16 @@ class DaskExecutor(Executor):
                 return
             self._look()
             self.watch()
-            with contextlib.suppress(Exception):  # `_look` reports a lost scheduler
+            with contextlib.suppress(Exception):  # lost schedulers: see `_look`
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
-        """Wait for the value of a future, and return it."""
+        """Wait for a future, and return its value."""
         self.wait([future])
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return the number of workers, of lost workers, and of bytes sent."""
+        """Return the numbers of workers, lost workers, and bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
@@ -137,7 +137,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Call the scheduler and return its answer; raise ClusterError if none arrives in time."""
+        """Call the scheduler and return its answer; raise ClusterError after a time limit."""
         try:
             if self._client.status != "running":
                 raise _no_answer()
@@ -147,7 +147,7 @@ class DaskExecutor(Executor):
             raise _no_answer() from error
 
     def _look(self) -> None:
-        """Report workers that are silent or have been lost since the last call.
+        """Report workers that are silent, or that have been lost since the last call.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class DaskExecutor(Executor):
             if sign != about["last_seen"]:
                 self._seen[worker] = about["last_seen"], now
             elif now - since > SILENT_SECONDS:
-                self._seen[worker] = sign, math.inf  # report a silent worker only once
+                self._seen[worker] = sign, math.inf  # report each silence only once
                 self.reporter.message(
                     f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
                     f"stopped or is cut off); its work will be repeated after {TTL_MINUTES} minutes"
@@ -179,13 +179,13 @@ class DaskExecutor(Executor):
 
 
 async def _settled(client: Any, futures: Sequence[Any]) -> None:
-    """Wait until futures are finished, for at most `POLL_SECONDS`.
+    """Wait for futures to finish, for at most `POLL_SECONDS`.
 
     Exceptions are suppressed here, inside the event loop: outside, the frames of their tracebacks
     would refer to the futures, whose values would stay in memory until garbage is collected.
     """
     with (
-        client.as_current(),  # `distributed.wait` needs the current client
+        client.as_current(),  # required by `distributed.wait`
         contextlib.suppress(Exception, asyncio.CancelledError),
     ):
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
@@ -234,7 +234,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
     security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        for one in map(logging.getLogger, loggers):  # Dask's loggers print tracebacks
+        for one in map(logging.getLogger, loggers):  # silence tracebacks
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
@@ -246,7 +246,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `check_versions` checks versions, too
+                warnings.simplefilter("ignore")  # `check_versions` checks instead
                 client = _connected(where, security)
         except ResourceError:
             raise
@@ -270,14 +270,14 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A client that only `_close` closes, because closing an unconnected client fails at exit."""
+    """A client without a destructor, which would fail at exit if the client is not connected."""
 
     def __del__(self) -> None:
-        """Do nothing."""
+        """Do nothing, because closing an unconnected client would fail at exit."""
 
 
 def _connected(scheduler: Any, security: Any) -> Any:
-    """Connect a client to the scheduler, with a time limit in case the scheduler is silent."""
+    """Connect a client to the scheduler, or raise an error after a time limit."""
     found: list[Any] = []
 
     def connect() -> None:
@@ -304,7 +304,7 @@ def _close(owner: Any) -> None:
 
 
 class _NoHttp:
-    """Base class of schedulers and workers without Dask's unprotected HTTP server."""
+    """Mixin for schedulers and workers that disables Dask's unprotected HTTP server."""
 
     def start_http_server(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing, so that no port is opened."""
@@ -329,7 +329,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     options = {
         **common,
         "nthreads": 1,
-        "memory_limit": 0,  # Workers neither spill to disk nor stop at Dask's memory limit.
+        "memory_limit": 0,  # no memory limit: workers neither spill to disk nor stop
         "silence_logs": logging.CRITICAL,
         "worker_class": _Worker,
         "death_timeout": START_SECONDS,
@@ -353,10 +353,10 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """Makes local workers ignore signals to the process group, such as Ctrl-C."""
+    """A worker plugin that ignores signals to the process group, such as Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
-        """Make the process of a worker ignore these signals."""
+        """Make a worker process ignore these signals."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)

@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """The documents of a shard on a worker, with the values that are needed to combine shards.
+    """A shard's documents on a worker, with the values that are needed to combine shards.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class Shard:
     square: float
 
 
-Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets, and loss
+Piece = tuple[Array, F64, float]  # trained rows, class offsets and loss of a shard
 
 
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard: all epochs, starting from zero weights, or one epoch from `start`."""
+    """Train on a shard: all epochs from zero weights, or one epoch from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()
@@ -80,7 +80,7 @@ def learn(
 
 
 def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
-    """Return the gradient and the loss of a shard's documents at a point."""
+    """Return the gradient and the loss on a shard's documents for given weights."""
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
     documents, labels = data.instances()
@@ -135,7 +135,7 @@ class Distributed:
         return dataclasses.replace(options, threads=options.threads or 1)
 
     def train(self, task: Task) -> None:
-        """Train on the cluster until all epochs or iterations are done.
+        """Train on the cluster for all epochs or iterations.
 
         Raises
         ------
@@ -163,10 +163,10 @@ class Distributed:
             task.iterate(run)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Scale averaged weights to fit held-out documents; return the training record."""
+        """Rescale averaged weights using held-out documents; return the training record."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            # Averaged weights are too small, because those on which shards disagree cancel out.
+            # Averaged weights are too small, because weights on which shards disagree cancel out.
             held = scores_of(weights, holdout, 1)
             (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)
@@ -175,7 +175,7 @@ class Distributed:
 
 
 def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
-    """Send each shard's documents to a worker, as arguments of a task that can be repeated."""
+    """Send each shard's documents to a worker, as arguments of a repeatable task."""
     data, found = task.data, []
     dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):
@@ -222,7 +222,7 @@ class _Work:
             sent = self._executor.submit(given_value, start) if iterates else None
             pieces, tables = self._all(learn, number, sent), []
             for shard, (rows, _, _) in zip(self._shards, pieces, strict=True):
-                # Rows that were not trained still have their initial values.
+                # Features that do not occur in the shard keep their initial weights.
                 tables.append(start.copy())
                 tables[-1][shard.at] = rows
             if method == "vote":
@@ -239,14 +239,14 @@ class _Work:
                 break
 
     def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
-        """Combine the tables that the shards learned in the given epochs."""
+        """Combine the weight tables that were trained on the shards in the given epochs."""
         options, count = self._options, len(self._shards)
         if options.solver == "lbfgs" or count == 1:
             return mean_by_counts(start, tables, self._counts)
         epochs = options.epochs or 1
         rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
         square = sum(one.square for one in self._shards) / count
-        # This assumes that the loss has a curvature of about 1 in the direction of a document.
+        # `in_turn` assumes a loss curvature of about 1 along each document.
         return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:
@@ -271,5 +271,5 @@ class _Work:
         ])  # fmt: skip
 
     def _mean(self, values: list[Any]) -> Any:
-        """Return the mean over the shards, weighted by their document counts."""
+        """Return the mean of the shards' values, weighted by document counts."""
         return np.average(values, axis=0, weights=[counts[-1] for counts in self._counts])

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-GRAINS = 64  # number of grains in a table; a block consists of whole grains
+GRAINS = 64  # each table is divided into this many grains, of which blocks consist
 
 
 def blocks(rows: int, count: int) -> list[slice]:
-    """Divide the rows of a table into at most `count` blocks, which consist of whole grains."""
+    """Divide a table's rows into at most `count` blocks, each of which is a run of whole grains."""
     count = min(count, GRAINS)
     edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
 def grains(rows: int, block: slice) -> list[slice]:
-    """Return the row range of each grain in a block, counted from the block's first row."""
+    """Return each grain's row range, relative to the block's first row."""
     cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
     found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
     return [slice(one.start - block.start, one.stop - block.start) for one in found]
@@ -69,7 +69,7 @@ def in_turn(
 
 @dataclass(frozen=True)
 class Directions:
-    """Orthogonal directions in the space of a table's rows, and the speed of learning along each.
+    """Orthogonal directions in a table's row space, and the learning speed along each of them.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
-    """Return the weighted sums of outer products for a block, which `directions` adds up.
+    """Return a block's weighted sums of outer products, which `directions` adds up.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
                 after += one[grain]
             after /= len(learned)
             extended *= np.sqrt(weights[grain, None])
-            # BLAS computes only half of a product of a matrix and its transpose.
+            # For a product with its own transpose, BLAS computes only half of the matrix.
             np.matmul(extended.T, extended, out=product)
     return found
 
@@ -142,12 +142,12 @@ def directions(parts: Sequence[F64], context: float) -> Directions:
 
 
 def share(x: Array, shards: int) -> Array:
-    """Return `(1 - e^(-p x)) / (p (1 - e^(-x)))`, the factor for a sum of p changes.
+    """Return the factor for a sum of p changes, `(1 - e^(-p x)) / (p (1 - e^(-x)))`.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
-    left: Array = np.exp(-x)  # g(x) is the mean of `left` to the powers 0 to p - 1
+    left: Array = np.exp(-x)  # the factor is the mean of left^0 to left^(p - 1)
     found = np.ones_like(left)
     for _ in range(shards - 1):
         found *= left
@@ -182,7 +182,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # a grain fits into the processor's cache
+        for grain in grains(rows, block):  # a grain fits into the CPU cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

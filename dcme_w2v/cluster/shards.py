@@ -1,4 +1,4 @@
-"""Divide a corpus into shards (contiguous parts of its files), and count their words.
+"""Divide a corpus into contiguous shards, and count their words.
 
 Plain files and JSON lines are divided at line ends, Parquet and Arrow between row groups; CSV,
 compressed files and URLs are not divided. The counts of the shards stay on the workers, divided
@@ -43,8 +43,8 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
-PACKED = 4  # estimated number of bytes of text per byte of a compressed file
-SHARD_BIT = 32  # a word's number contains the shard from this bit up, and the ID in the lower bits
+PACKED = 4  # estimated compression ratio of compressed files
+SHARD_BIT = 32  # word numbers have the shard in the bits from this one up, the ID below
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The shard's name in messages: its first file, and the number of further files."""
+        """The shard's name in messages: its first file and the number of other files."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
         return f"{first.path}{where}{more}"
 
     def corpus(self) -> Corpus:
-        """Open the text of the shard; called on a worker.
+        """Open the shard's text; workers call this method.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class _File(NamedTuple):
 
 
 def _files(path: Source) -> list[_File]:
-    """Return one `_File` for a path, or one for each of its row groups."""
+    """Return a path as one `_File`, or as one `_File` per row group."""
     size = stored_size(path)
     if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
@@ -160,7 +160,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield the start of each shard after the first, in bytes from the start of the whole text."""
+    """Yield the byte offset in the whole text at which each shard after the first starts."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -215,7 +215,7 @@ def count(
     """
     started = time.perf_counter()
     added, figures, below = _counted(executor, shards, options)
-    if below and given is None:  # Words that some shards have dropped are counted again.
+    if below and given is None:  # Recount words that some shards dropped.
         known = executor.submit(_words_of, added, label="the vocabulary")
         options = replace(options, min_count=max(options.min_count, below + 1))
         added, figures, _ = _counted(executor, shards, options, known)
@@ -250,7 +250,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return for each part the words that may be frequent enough; also return shard statistics.
+    """Return each part's words that may be frequent enough; also return shard statistics.
 
     Also returns how often a word that some shards dropped may occur.
 
@@ -282,7 +282,7 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Fetch only the statistics from the results of tasks."""
+    """Fetch only the statistics from task results."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
@@ -309,13 +309,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Count the words of a shard; return the counts in parts, with statistics."""
+    """Count the words of a shard; return the counts, divided into parts, and statistics."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add up one part's counts over all shards; return its frequent words and statistics.
+    """Add up a part's word counts over all shards; return the frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """
@@ -331,7 +331,7 @@ def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
 
 
 def _words_of(parts: list[tuple[Run, dict[str, Any]]]) -> Words:
-    """Join the words of all parts, in the order of first appearance, without counts."""
+    """Merge the words of all parts in order of first appearance, without counts."""
     table = _joined(parts)
     return Words(*table.words(np.arange(len(table))))
 
@@ -345,7 +345,7 @@ def _selected(
 
 
 def _joined(parts: list[tuple[Run, dict[str, Any]]]) -> core.Table:
-    """Join the words of all parts, in the order of first appearance, with their counts."""
+    """Merge the words of all parts in order of first appearance, with their counts."""
     table = core.Table()
     for (text, offsets, counts, _), _ in parts:
         if len(counts):

@@ -1,4 +1,4 @@
-"""Merge the word counts of shards, in parts: a hash assigns each word to one part."""
+"""Merge the word counts of shards in parts, to which a hash assigns the words."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,11 +9,11 @@ from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
 STEP = 1 << 18  # number of words that are hashed at a time
-Run = tuple[U8, I64, I64, Array]  # words (text and offsets), their counts, and ascending IDs
+Run = tuple[U8, I64, I64, Array]  # words (text and offsets), counts, and ascending IDs
 
 
 def divided(table: core.Table, parts: int) -> Iterator[Run]:
-    """Divide a word table into parts by hash, so that a word is in the same part of every table."""
+    """Divide a word table into parts by hash, so that tables have a word in the same part."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):
         text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
@@ -54,7 +54,7 @@ def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
 
 
 def lowest(ids: Array, index: U32) -> Array:
-    """Return for each word of a merged table the ID of its first appearance."""
+    """Return the ID of the first occurrence of each word in a merged table."""
     return np.asarray(ids[np.unique(index, return_index=True)[1]])
 
 

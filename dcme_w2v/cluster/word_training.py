@@ -1,4 +1,4 @@
-"""Train word vectors on a cluster; in the epoch loop, a round replaces an epoch.
+"""Train word vectors on a cluster, in rounds instead of epochs.
 
 All shards start from the same tables; then their rows are mixed. The tables are divided into B
 blocks of rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B
@@ -47,12 +47,12 @@ from .words import (
     warning_of,
 )
 
-WORKER_TABLES = 5  # number of copies of both tables that a worker holds, in blocks and whole
-DASK_BYTES = 80 << 20  # measured memory of a worker process that runs Dask
+WORKER_TABLES = 5  # a worker holds at most this many copies of both tables
+DASK_BYTES = 80 << 20  # measured memory of an idle Dask worker process
 
 
 class ClusterTrainer(engine.Trainer):
-    """Trains tables on the workers of an executor; the method `epoch` trains one round.
+    """Trains tables on an executor's workers, one round per call of `epoch`.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ class ClusterTrainer(engine.Trainer):
             for b, block in enumerate(plan.blocks)
         ]
         self._blocks = self._of_blocks(plan.begin)
-        # If a worker is lost, its blocks are computed again from the previous ones.
+        # Lost blocks are recomputed from the previous round's blocks, so keep these.
         self._previous = self._blocks
-        # The first round starts from these tables; callers may have changed their values.
+        # Whole tables, if a caller asked for them; the first round starts from them.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit one task for each block, with the block's item from each list as arguments."""
+        """Submit one task per block; its arguments are the block's items from each list."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -105,7 +105,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal stopped and that will be repeated, or None."""
+        """Index of the round that a signal stopped (training resumes with it), or None."""
         return self._stopped
 
     def progress(self) -> Progress:
@@ -193,7 +193,7 @@ class ClusterTrainer(engine.Trainer):
 
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
-        # The caller gave the tables, or they were restored from a checkpoint.
+        # Tables from the caller or from a checkpoint replace the initial blocks.
         if self._collected is not None and not self._begun:
             self._blocks = [
                 executor.submit(given_value, np.array(self._collected[:, block]), number=b)
@@ -206,9 +206,9 @@ class ClusterTrainer(engine.Trainer):
             )
             for k, one in enumerate(self._data)
         ]  # fmt: skip
-        executor.wait(learned)  # a failed task raises its error before any tables are combined
-        # Submit these short tasks first, so that Dask measures their duration.
-        # Dask moves tasks of unknown duration to idle workers, together with their data.
+        executor.wait(learned)  # raise errors of failed tasks before combining tables
+        # Submit these short tasks first, so that Dask measures how long they take.
+        # Otherwise, Dask would move tasks of unknown duration, with their data, to idle workers.
         notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
@@ -261,7 +261,7 @@ class ClusterRun(run.WordsRun):
         return self._fingerprint
 
     def done(self, progress: Progress) -> int:
-        """Return how many corpus tokens have been processed."""
+        """Return the number of corpus tokens processed so far."""
         return self.total * self._cluster.round // self._cluster.epochs
 
     def final_figures(self) -> dict[str, Any]:
@@ -274,7 +274,7 @@ class ClusterRun(run.WordsRun):
 
 
 class Cluster(run.Machine):
-    """Trains word vectors on the workers of an executor, or plans a dry run without one."""
+    """Trains word vectors on an executor's workers, or plans a dry run without an executor."""
 
     kind = ClusterRun.kind
 
@@ -300,7 +300,7 @@ class Cluster(run.Machine):
             )
             for k, one in enumerate(parts)
         ]  # fmt: skip
-        executor.wait(self._data)  # raise errors in the input before the first round
+        executor.wait(self._data)  # raises input errors before the first round
         found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)
@@ -329,7 +329,7 @@ class Cluster(run.Machine):
         process = 0 if where == 0 else DASK_BYTES
         tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # the results of `moments` also take memory
+        if shards > 1:  # memory for the results of `moments`
             worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
         here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)
@@ -371,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster for a job; yield the job (with values from its checkpoint) and the cluster.
+    """Open the cluster for a job; yield the job, with checkpoint values filled in, and the cluster.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -412,7 +412,7 @@ def _checked(job: TrainJob) -> TrainJob:
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")
-    # This call only checks --rounds.
+    # Called only to check --rounds.
     rounds_of(job.rounds, job.epochs, 0, job.shards or 1)
     if job.threads is None:
         job = dataclasses.replace(job, threads=1)

@@ -1,4 +1,4 @@
-"""Train word vectors on a shard for one round, and combine the results from all shards.
+"""Train word vectors on a shard for one round, and combine the results of all shards.
 
 Legend: p is the number of shards, m_i the number of steps that row i takes in one shard and
 round, and C the mean size of a context.
@@ -28,26 +28,26 @@ from dcme_w2v.words.trainer import Trainer
 from . import mixing
 from .mixing import Directions
 
-SLOPE = 0.25  # kappa: the curvature of the logistic loss at 0, which is its maximum
-SCANNED_AT_ONCE = 1 << 16  # number of IDs per step of the search for a sentence end
-# The fields of `Progress` that are token counts.
+SLOPE = 0.25  # kappa, the maximum curvature of the logistic loss (at 0)
+SCANNED_AT_ONCE = 1 << 16  # the search for a sentence end scans this many IDs at a time
+# Fields of `Progress` that are token counts.
 DONE = ("trained", "subsampled", "without_context")
 MIXED = ("ns", "nce")  # objectives whose tables can be combined
-# Bytes per block; during a transfer, memory holds several copies of the block.
+# Bytes per block, of which there are several copies in memory during a transfer.
 BLOCK_BYTES = 32 << 20
 
 
 @dataclass
 class Data:
-    """The encoded text of a shard, with the counts of all shards."""
+    """The encoded text of a shard, with the word counts of all shards."""
 
     ids: U32
-    counts: I64  # the word counts, summed over all shards
+    counts: I64  # word counts, summed over all shards
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan for training in rounds; its tasks are pure functions with fixed seeds.
+    """A plan for training in rounds, whose tasks are pure functions with fixed seeds.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Plan:
 
     @classmethod
     def of(cls, options: TrainOptions, shards: int, rounds: int, counts: I64) -> Plan:
-        """Make the plan for a vocabulary with these counts."""
+        """Create the plan for a vocabulary with these word counts."""
         tokens = float(counts.sum())
         kept = counts * keep_shares(counts, tokens, options.sample or 0.0)
         noise = float(_noise(options, counts).sum())
@@ -80,11 +80,11 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """The blocks into which rows are divided; a task combines one block in both tables."""
+        """Blocks of rows; each task combines one block of both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
-        """Initialize the rows of a block in both tables from the seed."""
+        """Initialize a block's rows in both tables from the seed."""
         whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         rows = whole[block, : self.options.dim]
@@ -93,7 +93,7 @@ class Plan:
     def learn(
         self, number: int, shard: int, loaded: tuple[Data, Any], rows: Sequence[F32]
     ) -> tuple[list[F32], dict[str, Any]]:
-        """Train on a shard for one round; return the trained rows of each block, and statistics.
+        """Train on a shard for one round; return each block's trained rows and statistics.
 
         A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
         determine learning rate and random numbers. Shard 0 has the seed of the run: one shard with
@@ -125,18 +125,18 @@ class Plan:
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
-        # If no word was sampled, the loss is not finite.
+        # The loss is not finite if no word was sampled.
         loss = progress.loss if math.isfinite(progress.loss) else None
         learned = [np.stack([training.input[b], training.output[b]]) for b in self.blocks]
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 
     def moments(self, block: slice, number: int, counts: I64, learned: Sequence[F32]) -> list[F64]:
-        """Return the moments of a block's rows in both tables, which `directions` needs."""
+        """Return the moments of a block's rows in both tables, for `directions`."""
         tables = zip(zip(*learned, strict=True), self.steps(number, counts), strict=True)
         return [mixing.moments(self.words, block, after, own) for after, (own, _) in tables]
 
     def directions(self, moments: Sequence[list[F64]]) -> tuple[Directions, Directions]:
-        """Return the learning directions of both tables, given the moments of all blocks."""
+        """Compute the learning directions of both tables from the moments of all blocks."""
         context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
         inputs, outputs = zip(*moments, strict=True)
         return mixing.directions(outputs, 1.0), mixing.directions(inputs, context)
@@ -151,14 +151,14 @@ class Plan:
         found: tuple[Directions, Directions] | None,
     ) -> F32:
         """Combine the rows of a block after the shards have trained them in a round."""
-        if found is None:  # with a single shard, there is nothing to combine
+        if found is None:  # a single shard has nothing to combine
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
         tables = zip(start, zip(*learned, strict=True), steps, found, strict=True)
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """For each row of both tables, return the number and total size of its steps in a shard.
+        """Return the number and total size of each row's steps in a shard, for both tables.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -186,7 +186,7 @@ class Plan:
         noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
         # If a word is the target in a fraction pi of steps, its mean slope is at most pi (1 - pi).
-        # This limit is low for rare words, which are noise in most steps.
+        # This bound is low for rare words, which are noise in most steps.
         share_of_target, mean = kept / np.maximum(output, 1e-300), 1 / (1 + options.negative)
         slope = share_of_target * (1 - share_of_target) / (mean * (1 - mean))
         slope = SLOPE * np.minimum(1, slope)
@@ -200,7 +200,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError if tables that shards train with these options cannot be combined."""
+    """Raise UsageError if tables trained with these options cannot be combined."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; use "
@@ -211,7 +211,7 @@ def check_mixed(options: TrainOptions) -> None:
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
-    """Return the number of rounds from the options after checking it, or the default.
+    """Check and return the number of rounds from the options, or return the default.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return one part of an encoded text; parts have whole sentences and similar sizes."""
+    """Return part of an encoded text; parts have whole sentences and similar sizes."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
@@ -277,7 +277,7 @@ def _next_sentence(ids: U32, position: int) -> int:
 
 
 def context_size(options: TrainOptions) -> float:
-    """Return the mean number of words in a context, C."""
+    """Return C, the mean number of words in a context."""
     return options.window + 1.0 if options.window_mode == "shrink" else 2.0 * options.window
 
 
@@ -286,7 +286,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """Return the fraction of each word's tokens that are kept by subsampling in the C core."""
+    """Return the fraction of each word's tokens that subsampling in the C core keeps."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)

@@ -41,7 +41,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         Number of labeled documents that were used; the number of unlabeled ones is the same.
     """
     random = np.random.default_rng(data.options.seed)
-    # Count a document with two labels only once.
+    # Count documents with several labels only once.
     _, first = np.unique(data.documents, return_index=True)
     labeled, unlabeled = [], []
     for label in range(data.classes):
@@ -69,7 +69,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether the area under the curve is significantly above `SEPARABLE`."""
+    """Return whether the area under the ROC curve is significantly above `SEPARABLE`."""
     return area - 1 / np.sqrt(6 * max(count, 1)) > SEPARABLE
 
 
@@ -81,7 +81,7 @@ def area_under_curve(scores: F64, positive: Bools) -> float:
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Choose the models to combine and factors for their scores; also return a record of this.
+    """Choose the models to combine and their score factors; also return a record of the choice.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
@@ -127,7 +127,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if the supervised model beats all models that use unlabeled documents."""
+    """Return a message if the supervised model beats every model that uses unlabeled documents."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -139,7 +139,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether, for every fold, the largest class has two documents in the other folds."""
+    """Return whether cross-validation trains on at least two documents of the largest class."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -148,7 +148,7 @@ def _has_enough(data: TrainingRows) -> bool:
 def _measured(
     data: TrainingRows, models: Callable[[TrainingRows], dict[str, Fitted]], reporter: Reporter
 ) -> tuple[dict[str, F64], I64, F64] | None:
-    """Return the models' out-of-fold scores of labeled documents, and their classes and weights.
+    """Return out-of-fold scores per model, and the labeled documents' classes and weights.
 
     Also return the classes of the documents, and weights that sum to 1. If most classes have the
     same number of labeled documents, these were probably drawn per class. A document's weight is
@@ -182,7 +182,7 @@ def _measured(
 
 
 def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the final model that the options select, or a sum of models chosen by cross-validation.
+    """Fit the model that the options select, or a sum of models chosen by cross-validation.
 
     Parameters
     ----------

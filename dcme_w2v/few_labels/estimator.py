@@ -78,7 +78,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     _learned = "_fitted"
 
     def fit(self, X: Any, y: ArrayLike) -> FusedFeatures:
-        """Fit to labeled and unlabeled rows.
+        """Fit the classifier to labeled and unlabeled rows.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
-        self._linear()  # `_linear` raises an error if `fit` was not called
+        self._linear()  # raises an error if `fit` was not called
         return self._fitted.scores(check_features(self, X), threads_of(self.threads))
 
     def __sklearn_tags__(self) -> Any:

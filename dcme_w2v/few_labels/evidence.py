@@ -21,7 +21,7 @@ from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
 
-# L2 penalties for weights (of columns with unit mean square) and for biases.
+# L2 penalties for weights (after scaling columns to unit mean square) and for biases.
 L2, L2_BIAS = 1e-4, 0.01
 ITERATIONS, TOLERANCE = 100, 1e-9
 _MIN_SCALE = 1e-12
@@ -29,7 +29,7 @@ _MIN_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Tied:
-    """Biases of classes, and weights of levels; all feature-class pairs at a level share a weight.
+    """Class biases and level weights; all feature-class pairs at a level share one weight.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Tied:
 
 
 def learn(parts: F64, labels: I64) -> Tied:
-    """Learn the weights of levels by maximum entropy.
+    """Learn the level weights by maximum entropy.
 
     Parameters
     ----------
@@ -86,15 +86,15 @@ def learn(parts: F64, labels: I64) -> Tied:
     return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
 
 
-SHRUNK = 0.2  # the prior's weight in r, relative to the mean of s
+SHRUNK = 0.2  # weight of the prior in r, relative to the mean of s
 LAMBDA_2 = 1.0  # lambda_2 in equation (1); the paper does not state its value
-PAPER_KEPT = 0.1  # fraction of the pairs that the paper keeps
+PAPER_KEPT = 0.1  # fraction of pairs that the paper keeps
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a feature and a class, with the signs and sizes of their impacts.
+    """Feature-class pairs, with the signs and sizes of their impacts.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Convert the levels of pairs to a sparse matrix, which omits pairs at level 0."""
+    """Convert the levels of pairs to a sparse matrix, omitting pairs at level 0."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -147,7 +147,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     weight = counts[:, None]
-    if impact == "paper":  # keep the tenth of the pairs with the largest |R|, R = sum (2 r - 1) x
+    if impact == "paper":  # keep the pairs with the largest |R|, where R = sum (2 r - 1) x
         found = 2 * joint - weight
         size = np.abs(found)
         place = highest(size.ravel(), max(1, int(PAPER_KEPT * size.size)))
@@ -170,7 +170,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
 
 
 def highest(rank: F64, count: int | None = None) -> I64:
-    """Return the positions of the `count` largest positive numbers, in ascending order.
+    """Return the ascending positions of the `count` largest positive numbers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Train on labeled and unlabeled rows: first an initial model, then rounds, then a final model.
+"""Train on labeled and unlabeled rows: an initial model, several rounds, and a final model.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
 learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
@@ -36,8 +36,8 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-ALL = -1  # dictionary key of the model that was trained on all folds
-CONFIDENT_SHARE = 0.75  # fraction of the fused model's predictions that the final model learns
+ALL = -1  # dictionary key of the model that is trained on all folds
+CONFIDENT_SHARE = 0.75  # share of the fused model's predictions to train on
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
@@ -84,7 +84,7 @@ class TrainingRows:
     def part(self, kept: Bools) -> TrainingRows:
         """Return a copy with only some of the labeled rows."""
         found = copy.copy(self)
-        # Drop this cached value, which was computed for all labeled rows.
+        # The cached value was computed for all labeled rows.
         found.__dict__.pop("classifier", None)
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
@@ -109,7 +109,7 @@ class TrainingRows:
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
-        """The options that `classify train` would choose for these documents."""
+        """The options that `classify train` would choose for these rows."""
         data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
@@ -122,7 +122,7 @@ class TrainingRows:
 
     def supervised(self) -> Weights:
         """Train like `classify train`, but never predict a class without documents."""
-        # With more threads, results would differ between runs.
+        # With several threads, results would differ between runs.
         options = replace(self.classifier, threads=1)
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
         several = len(self.labels) > len(data.labels)
@@ -144,7 +144,7 @@ class TrainingRows:
 
 @dataclass
 class Fitted:
-    """A fitted linear model, and the levels from which it was built.
+    """A fitted linear model, with the levels from which it was built.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Fitted:
 
 
 def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
-    """Raise an error if the data cannot be trained on; return warnings.
+    """Raise an error if training on the data is impossible; otherwise, return warnings.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its own most confident predictions, using more of them in each step."""
+    """Train a model on its own most confident predictions, with more predictions in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -262,7 +262,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 
 
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
-    """Fit levels and their weights in several rounds, on all labels.
+    """Fit levels and their weights in several rounds, both on all labeled rows.
 
     The initial model, whose statistics are `sums`, was trained on all labels.
     """
@@ -281,7 +281,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and their weights in several rounds; learn the weights on out-of-fold levels.
+    """Fit levels and their weights in several rounds, with weights learned on out-of-fold levels.
 
     Each fold has its own model, trained on the other folds, and the levels of this model give the
     columns for the fold's documents. Weights learned on documents that the initial model was
@@ -303,7 +303,7 @@ def fit_out_of_fold(
             "no class has two labeled documents; add documents, or use --initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # sums of models' scores require calibrated probabilities
+    for one in own.values():  # scores must be calibrated to be summed
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)
@@ -329,7 +329,7 @@ def fit_out_of_fold(
 
 
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:
-    """Train the final model on the fused model's most confident predictions.
+    """Train the final model on the labels and the fused model's most confident predictions.
 
     The least certain quarter of the predictions is left out, because many of them are wrong. The
     weighted scores of the fused model are added, because the two models make different errors.
@@ -350,7 +350,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return the fused features of labeled rows, with the scores of the model `base` appended.
+    """Return the fused features of labeled rows, followed by the scores of the model `base`.
 
     A class without training documents in the initial model gets the lowest score of the others.
     """

@@ -15,12 +15,12 @@ from dcme_w2v.numeric.arrays import F64, I64
 
 L2 = 1e-5  # L2 penalty for models that are also trained on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
-# Fractions: train on the most confident third of the documents, then two thirds, then all.
+# Self-training uses the most confident third of the documents, then two thirds, then all.
 SELF_TRAINING_STEPS = 3
 
 
 class ScoredRows:
-    """Document rows in two forms, one for scipy and one for the C core.
+    """Document rows, stored both for scipy and for the C core.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ from .options import FusedOptions, resolved
 
 @dataclass(frozen=True)
 class FuseJob(DocumentsJob):
-    """The inputs and outputs of `fuse fit`; `DocumentsJob` names the labeled documents.
+    """The inputs and outputs of `fuse fit`; the labeled documents are fields of `DocumentsJob`.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def fit_files(
         reporter.stage("reading", None, "documents")
         text = None
         if not are_vectors([*job.docs, *job.unlabeled]):
-            # Word pairs, which `classify train` uses, rarely repeat in few documents.
+            # Unlike in `classify train`, omit word pairs, which rarely repeat in few documents.
             text = TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
         is_open = text is not None and not text.is_by_token
         is_open &= features.subwords is None and features.ngrams is None
@@ -117,7 +117,7 @@ def fit_files(
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
-    """Return the documents, with character n-grams as additional features if they help.
+    """Return the documents, with character n-grams as additional features if these help.
 
     Short texts always get character n-grams. Longer texts get them only if they improve a
     classifier in cross-validation.
@@ -142,7 +142,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
 
 
 def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[list[str], I64, I64]:
-    """Return the class names, and for each label the index of its class and document."""
+    """Return the class names, and the class index and document index of each label."""
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)

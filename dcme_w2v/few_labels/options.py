@@ -25,12 +25,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "choose": False,
     }
 }
-ONE_MODEL = ("initial", "rounds", "final")  # these options select a single model
+ONE_MODEL = ("initial", "rounds", "final")  # options that select a single model
 
 
 @dataclass(frozen=True)
 class FusedOptions(Checked):
-    """Options that say how a classifier learns from few labels and much unlabeled text."""
+    """Options for training a classifier on few labels and much unlabeled text."""
 
     group = "Model"
 
@@ -86,7 +86,7 @@ class FusedOptions(Checked):
 
     @property
     def is_paper(self) -> bool:
-        """Whether features are binary and levels are learned as in the paper."""
+        """Whether to use binary features and learn levels as in the paper."""
         return self.impact == "paper"
 
 

@@ -1,4 +1,4 @@
-"""Compute the sums of feature values, of probabilities and of their products in equation (8).
+"""Compute the sums in equation (8): feature values, probabilities and their products.
 
 The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
@@ -22,13 +22,13 @@ UNIT = 65536
 LARGEST = 32768  # exclusive upper limit of feature values
 CUT = 0.001  # probabilities below this count as 0
 EXACT = 1 << 53  # integers below this are exact in double precision
-PROBABILITIES = 1 << 20  # minimum number of probabilities that are added at a time
-MAX_COUNT = 1 << 46  # products of larger counts and probabilities could reach 2^63
+PROBABILITIES = 1 << 20  # probabilities are added in batches of at least this many
+MAX_COUNT = 1 << 46  # with larger counts, a product with a probability could reach 2^63
 
 
 @dataclass
 class Statistics:
-    """Sums over documents as integers, in units of 1/65,536 (its square for `joint`).
+    """Sums over documents as integers, in units of 1/65,536 (1/65,536 squared for `joint`).
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Statistics:
         values = values.astype(np.float64)
         probabilities = np.where(log_probabilities >= np.log(CUT), np.exp(log_probabilities), 0.0)
         probabilities = np.floor(np.minimum(probabilities, 1.0) * UNIT + 0.5)
-        # The products are exact as long as no sum reaches EXACT.
+        # Process few enough rows at a time that no sum reaches EXACT, so all products are exact.
         rows = max(1, int(EXACT / UNIT / values.max(initial=1.0)))
         for first in range(0, matrix.shape[0], rows):
             piece = slice(first, first + rows)
@@ -126,7 +126,7 @@ def sum_over(
     classes: int,
     reporter: Reporter = QUIET,
 ) -> Statistics:
-    """Sum the statistics of rows, whose log-probabilities come in batches."""
+    """Compute the statistics of rows, given their log-probabilities in batches."""
     found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
     for batch in log_probabilities:
         held.append(batch)

@@ -1,1 +1,1 @@
-"""Files: opening and decompression, atomic writes, the path guard, fallbacks."""
+"""Files: opening, decompression, atomic writes, path checks, and fallback folders."""

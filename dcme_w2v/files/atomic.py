@@ -1,4 +1,4 @@
-"""Atomic writes: after any failure, a target is either the old file or the complete new one."""
+"""Atomic writes: a failure leaves the old file or the complete new file."""
 
 import bz2
 import contextlib
@@ -22,21 +22,21 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
-# The advice at the end of the error message for a file that is too large.
+# The remedy in the error message for a file that is too large.
 LIMITED = "raise the limit of ulimit -f"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
-# Maximum length of a target's name in bytes, less than 255 because X.metadata.tsv is longer than X.
+# Maximum bytes of a target's name: less than 255, so that X.metadata.tsv is valid, too.
 _LONGEST_NAME = 240
-# Maximum number of bytes of the target's name with which a temporary file's name begins.
+# A temporary file's name begins with at most this many bytes of the target's name.
 _LONGEST = 180
 
 
 @contextlib.contextmanager
 def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file for an atomic write: it replaces `path` only if the block succeeds.
+    """Open a temporary file that replaces `path` only if the block succeeds.
 
     The bytes go to a temporary file beside the target, which is flushed to the disk and renamed at
     the end, and removed when the block raises. The next write to the same target removes what a
@@ -81,7 +81,7 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def temporary_path(target: Path) -> Path:
-    """Return a new name beside a target, with this process's ID, for its temporary file.
+    """Return a new path beside a target for its temporary file; it contains the process ID.
 
     Earlier temporary files of the target are removed if their process on this machine has ended.
     """
@@ -94,7 +94,7 @@ def temporary_path(target: Path) -> Path:
 
 
 def remove_abandoned(folder: Path, targets: str) -> None:
-    """Remove temporary files of this machine's processes that have ended.
+    """Remove temporary files of processes on this machine that have ended.
 
     `targets` is a regular expression for the names of the files that they were to replace.
     """
@@ -114,7 +114,7 @@ def optional_write(
 
 
 class OutputFile(io.FileIO):
-    """A writable file descriptor; its errors name the target, or standard output."""
+    """A writable file descriptor whose errors name the target or standard output."""
 
     def __init__(self, number: int, target: PathLike, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd)
@@ -144,7 +144,7 @@ def is_stream(path: PathLike) -> bool:
 
 
 def descriptor_of(path: PathLike) -> int | None:
-    """Return this process's file descriptor to which a path such as /dev/stdout refers."""
+    """Return the file descriptor of this process that a path such as /dev/stdout refers to."""
     name = os.path.normpath(Path(path).absolute())
     for _ in range(_LINKS):
         if found := _DESCRIPTOR.fullmatch(name):
@@ -175,7 +175,7 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def open_log(path: PathLike, append: bool) -> TextIO:
-    """Open a JSON-lines log: a new file, or with `append` an earlier run's log at its end.
+    """Open a new JSON-lines log or, with `append`, continue an earlier run's log.
 
     Raises
     ------
@@ -189,26 +189,26 @@ def open_log(path: PathLike, append: bool) -> TextIO:
         if shared is not None:
             return os.fdopen(os.dup(shared), "w", encoding="utf-8", newline="\n")
         if not append and not is_stream(path):
-            # The old file may have hard links, so it is replaced by a new one.
+            # Replace an old file instead of truncating it, because it may have hard links.
             with atomic_write(path):
                 pass
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
                 old.seek(-1, os.SEEK_END)
-                if old.read() != b"\n":  # a killed run may have left an incomplete last line
+                if old.read() != b"\n":  # incomplete line of a killed run
                     old.write(b"\n")
         return file.open("a", encoding="utf-8", newline="\n")
 
 
 def check_text(path: PathLike) -> None:
-    """Raise an error before work starts if `path` cannot be written or has a binary suffix."""
+    """Raise an early error if `path` cannot be written or has the suffix of a binary format."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(f"{os.fspath(path)}: text cannot be written as {suffix}; name a .txt file")
     check_writable(path)
 
 
 def check_log(path: PathLike) -> None:
-    """Raise an error before work starts if `open_log` could not write `path`."""
+    """Raise an early error if `open_log` could not write `path`."""
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
@@ -236,7 +236,7 @@ def target_of(path: PathLike) -> Path:
         place /= name
         try:
             link = place.lstat()
-        except OSError:  # nothing exists at this path, so the path is not a link
+        except OSError:  # nothing exists here, so this is no link
             continue
         if not stat.S_ISLNK(link.st_mode):
             continue
@@ -257,7 +257,7 @@ def target_of(path: PathLike) -> Path:
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether the rule protected_symlinks of Linux (see proc(5)) would reject a link."""
+    """Return whether Linux's protected_symlinks rule (see proc(5)) would reject a link."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -265,20 +265,20 @@ def _is_planted(link: os.stat_result, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def write_errors(target: PathLike) -> Iterator[None]:
-    """Turn an OSError into a `ResourceError` that names the target."""
+    """Convert an OSError to a `ResourceError` that names the target."""
     try:
         yield
     except DcmeError:
         raise
     except OSError as error:
         if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
-            raise  # the reader closed the pipe, or reading an input failed
+            raise  # closed by the reader, or an input error
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
         elif error.errno == errno.EFBIG:
             advice = LIMITED
-        elif error.errno == errno.EBADF:  # standard output is closed
+        elif error.errno == errno.EBADF:  # closed standard output
             advice = "redirect it, or use a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
@@ -289,7 +289,7 @@ def temporary_folder() -> str:
     """Return the system's folder for temporary files, or raise `ResourceError`."""
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError:  # no folder is writable, for example in a read-only container
+    except FileNotFoundError:  # for example in a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
             f"{named}: no folder for temporary files is writable; set TMPDIR to a writable folder"
@@ -317,7 +317,7 @@ def check_parent(name: str, target: Path) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise an error before work starts if `atomic_write` could not write `path`."""
+    """Raise an early error if `atomic_write` could not write `path`."""
     check_suffix(path)
     if os.fspath(path) == STANDARD:
         check_standard_output()
@@ -346,7 +346,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def check_standard_output() -> None:
-    """Raise an error before work starts if standard output cannot be written to."""
+    """Raise an early error if standard output cannot be written."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
         raise UsageError("standard output: is closed; redirect it, or use a file")
 
@@ -369,7 +369,7 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
         return False
     try:
         return platform.is_open_for(stream.fileno(), mode)
-    except (OSError, ValueError, AttributeError):  # the stream has no file descriptor
+    except (OSError, ValueError, AttributeError):  # a stream without a file descriptor
         return not getattr(stream, "closed", False)
 
 
@@ -377,7 +377,7 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
 
 _BUFFER_BYTES = 1 << 20
 
-# Suffixes of formats that this program cannot write.
+# Suffixes of known formats that this program cannot write.
 UNSUPPORTED = {
     ".kv", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
@@ -402,7 +402,7 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return the compression suffix of a file name in lower case, or None if it has none."""
+    """Return the compression suffix of a file name in lower case, or None."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 
@@ -429,7 +429,7 @@ def check_suffix(path: PathLike) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Passes bytes on to a file, or discards them after `dropping` was set."""
+    """Writes bytes to a file, or discards them while `dropping` is set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

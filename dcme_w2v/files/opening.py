@@ -24,24 +24,24 @@ from dcme_w2v.platform import READ, PathLike, path_name
 
 from .atomic import STANDARD, standard_input
 
-PACKED_BYTES = 64 << 10  # number of compressed bytes that are read at a time
-PIECE_BYTES = 1 << 20  # maximum number of bytes that a call decompresses
+PACKED_BYTES = 64 << 10  # compressed data is read in chunks of this size
+PIECE_BYTES = 1 << 20  # maximum number of bytes that one call decompresses
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
-LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
-# Limits against decompression bombs.
-# Data of more than ALWAYS_DECODED bytes may expand at most MOST_EXPANDED times.
+LINE_BYTES = 8 << 20  # maximum length of a line in bytes
+# Protection against decompression bombs:
+# above ALWAYS_DECODED bytes, decompressed data may be at most MOST_EXPANDED times as large.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-STALL_SECONDS = 60.0  # maximum wait for a server to send data
-# For each URL scheme, the package that reads it.
+STALL_SECONDS = 60.0  # maximum time to wait for data from a server
+# Maps each URL scheme to the package that reads it.
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# Text may also start with "BZh1"; in bzip2 files, one of these two marks follows it.
+# "BZh1" may also start a text, but in bzip2 files, one of these two marks follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
-# Parallel zstd compressors start with a skippable frame.
+# Parallel zstd compressors write a skippable frame first.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-LONGEST_HEADER = 100_000_000  # maximum size in bytes of the header of a safetensors file
+LONGEST_HEADER = 100_000_000  # maximum bytes of a safetensors header
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,
@@ -65,7 +65,7 @@ HEAD_BYTES = TAR_AT + len(TAR)
 
 
 def sniff(head: bytes) -> str | None:
-    """Return the format that a file's first bytes indicate, or None for text or if unknown."""
+    """Detect a file's format from its first bytes; None means text or unknown."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
@@ -76,7 +76,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes contain a whole line and cannot be anything but text."""
+    """Return whether a file's first bytes contain a whole line and can only be text."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -88,8 +88,8 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-# For each method: its decompressor, further arguments of `decompress`, and bytes per call.
-# Zstd gets few bytes per call, because the size of its output cannot be limited.
+# Maps each method to its decompressor, extra arguments of `decompress`, and bytes per call.
+# zstd gets few bytes per call, because its output size cannot be limited.
 METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
     "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
     "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
@@ -99,11 +99,11 @@ METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
 
 
 class ArchiveError(CorpusError):
-    """Raised for an archive, such as a .zip or .tar file, which may contain many files."""
+    """Raised for archives such as .zip and .tar files, which may contain many files."""
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if data would decode to far more bytes than are stored."""
+    """Raise `CorpusError` if data decodes to far more bytes than its stored size."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decompress to at least {decoded:,} bytes, over "
@@ -149,7 +149,7 @@ class CorpusFile(io.RawIOBase):
         end: int | None = None,
     ) -> None:
         self.path = path
-        self._left: int | None = None  # number of bytes left in the range
+        self._left: int | None = None  # bytes left in the range
         self._begins = begins
         self.bytes_read = 0
         try:
@@ -185,7 +185,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        """Close the file; standard input is not closed."""
+        """Close the file, unless it is standard input."""
         if self._raw and self.path != STANDARD:
             self._raw.close()
         super().close()
@@ -201,7 +201,7 @@ class CorpusFile(io.RawIOBase):
 
     def _read_raw(self, view: memoryview) -> int:
         try:
-            if self.path == STANDARD:  # read the bytes that have arrived, without waiting for more
+            if self.path == STANDARD:  # return what has arrived without waiting
                 found = self._raw.read1(len(view))
                 view[: (n := len(found))] = found
             else:
@@ -262,14 +262,14 @@ class CorpusFile(io.RawIOBase):
 
     @contextlib.contextmanager
     def _advising(self, method: str) -> Iterator[None]:
-        """Turn decompression errors into a `CorpusError` that says what to do."""
+        """Convert decompression errors to a `CorpusError` that says what to do."""
         try:
             yield
         except ImportError:
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # each decompression library raises its own exceptions
+        except Exception as error:  # libraries raise different exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
@@ -294,7 +294,7 @@ def fill(file: Any, view: memoryview) -> int:
 
 
 def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
-    """Yield the lines of standard input in batches, each as soon as it arrives.
+    """Yield batches of lines from standard input, each batch as soon as it arrives.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     wrong = FormatError(f"{path_name(path)}: is not a regular file; use a regular file")
     try:
         number = os.open(path, READ)
-    except PermissionError:  # Windows raises this for a folder
+    except PermissionError:  # on Windows, for a folder
         if Path(path).is_dir():
             raise wrong from None
         raise
@@ -354,7 +354,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
 
 
 def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
-    """Return the contents of a regular file; see `open_regular`."""
+    """Return the contents of a regular file, opened by `open_regular`."""
     with open_regular(path, largest) as file:
         return file.read()
 
@@ -414,7 +414,7 @@ def _integer(text: str) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Convert numpy numbers to Python's, and values that JSON cannot represent to None."""
+    """Convert numpy numbers to Python numbers, and values that JSON cannot represent to None."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -424,7 +424,7 @@ def plain(value: Any) -> Any:
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
-    r"""Yield the number (from 1) and the bytes of each line; skip a byte order mark.
+    r"""Yield each line's number (from 1) and bytes, without a byte order mark.
 
     Each line includes its ``\n``. A stream without line ends, such as /dev/zero, fails after
     `LINE_BYTES` instead of filling the memory.
@@ -460,7 +460,7 @@ def read_text(path: str) -> Iterator[tuple[int, str]]:
 
 
 def decoded(text: bytes, place: str) -> str:
-    """Decode UTF-8; raise `CorpusError`, which names `place`, if it is invalid."""
+    """Decode UTF-8; if it is invalid, raise a `CorpusError` that names `place`."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:
@@ -510,7 +510,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # The compression of URLs is also detected from magic bytes, not from the suffix.
+        # Disabled because this module detects compression from magic bytes, for URLs, too.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):

@@ -1,4 +1,4 @@
-"""The path guard, which keeps commands from overwriting their inputs or other outputs.
+"""The path guard, which prevents commands from overwriting inputs or other outputs.
 
 An option or argument that is a path is declared with its role. A command is guarded by these
 declarations. A Python function that reads and writes files calls `guard`::
@@ -18,19 +18,19 @@ from dcme_w2v.errors import UsageError
 
 from .atomic import STANDARD, check_log, check_parent, check_text, check_writable
 
-# Roles of a path: an input, an output file, a text output, a log or an output folder.
+# Roles of a path: input, output file, text output, log, and output folder.
 READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
-Given = tuple[str, str, Any]  # the role, the flag or argument, and the value
+Given = tuple[str, str, Any]  # role, flag or argument name, and value
 
 _FILE = "file://"
-PARTIAL = ".partial"  # suffix of results that an interrupted training run saves
+PARTIAL = ".partial"  # suffix of results saved by an interrupted training run
 
 
 def local(path: str) -> str:
     """Return the path in a ``file://`` address; return any other path unchanged."""
     if path[: len(_FILE)].lower() != _FILE:
         return path
-    from urllib.request import url2pathname  # imported here, because this import is slow
+    from urllib.request import url2pathname  # slow to import
 
     host, slash, rest = path[len(_FILE) :].partition("/")
     if host not in ("", "localhost") or not rest:
@@ -56,7 +56,7 @@ def as_paths(files: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _File:
-    """A path from the user; all names of the same file have the same `identity`."""
+    """A path from the user; all paths of the same file have the same `identity`."""
 
     role: str
     path: str
@@ -108,7 +108,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
 
 
 def _identity(path: str, role: str) -> object:
-    """Return a value that all names of a file or folder share, or None for a device."""
+    """Return a value that all paths of a file or folder share, or None for a device."""
     stream = "stdin" if role == READS else "stdout"
     try:
         if path == STANDARD:
@@ -126,7 +126,7 @@ def _check_conflict(target: _File, other: _File) -> None:
     is_read = other.role == READS
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
-            return  # a run may resume from the checkpoint folder that it writes to
+            return  # --resume and --checkpoint may be the same
         advice = ", which is read; choose another" if is_read else "; give each output its own file"
         raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():

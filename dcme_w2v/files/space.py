@@ -1,4 +1,4 @@
-"""Check memory limits, and save results elsewhere if their targets cannot be written."""
+"""Check memory limits, and save results elsewhere if targets cannot be written."""
 
 import contextlib
 import math
@@ -13,7 +13,7 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limits, use
 
 from .atomic import is_stream
 
-# Bytes of address space that numpy and scipy need.
+# Address space in bytes that numpy and scipy need.
 SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
 
 
@@ -23,7 +23,7 @@ def memory_limit() -> int | None:
 
 
 def memory_for(held: int) -> float:
-    """Return the number of bytes to which tables may grow if they now hold `held` bytes."""
+    """Return how many bytes tables may have in total if they now have `held` bytes."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
@@ -72,19 +72,19 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
         raise error
 
 
-PREFIX = "dcme-w2v-"  # prefix of the names of fallback folders
-# A `UsageError` means that a target became a folder after it was checked.
+PREFIX = "dcme-w2v-"  # prefix of fallback folder names
+# `UsageError` is included in case a target became a folder after it was checked.
 _FAILURES = (ResourceError, UsageError)
 
 
 # A result consists of a target, a fallback name, and a function that writes to a path.
-# The target may be ``-`` or another stream, for which the fallback name is needed.
+# The fallback name is for targets that are streams, such as ``-``.
 # The function may raise `ResourceError` or `UsageError`.
 Result = tuple[str, str, Callable[[str], object]]
 
 
 def write_with_fallback(*results: Result, saved: str | None = None) -> None:
-    """Write results to their targets; save results that cannot be written in a fallback folder.
+    """Write results to their targets, or to a fallback folder if a target cannot be written.
 
     All are tried, because targets may be on different disks.
 
@@ -113,7 +113,7 @@ def write_with_fallback(*results: Result, saved: str | None = None) -> None:
 
 
 def _write_elsewhere(path: str, name: str, write: Callable[[str], object]) -> str:
-    """Write a result to a new folder next to its target, or in the temporary or home folder."""
+    """Write a result to a new folder: beside its target, or in the temporary or home folder."""
     beside = Path.cwd()
     if not is_stream(path):
         name, beside = Path(path).name, Path(os.path.realpath(path)).parent

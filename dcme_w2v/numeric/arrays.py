@@ -269,6 +269,6 @@ def mean_by_counts(
 
 def correlations(x: Any, y: Any) -> tuple[float, float]:
     """Return Pearson's and Spearman's correlation coefficients of x and y."""
-    from scipy import stats  # imported here, because this import is slow
+    from scipy import stats  # slow to import
 
     return float(stats.pearsonr(x, y).statistic), float(stats.spearmanr(x, y).statistic)
