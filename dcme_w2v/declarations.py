@@ -103,7 +103,7 @@ class Declaration:
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
-    """Declare a field as an option.
+    """Declare a dataclass field as an option.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return numpydoc entries for options, renamed according to `names`."""
+    """Return numpydoc entries for options, which `names` may rename."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
@@ -290,7 +290,7 @@ def checked_value(value: Any, declared: Declaration) -> Any:
 def check_conflicts(
     declared: Iterable[Declaration], values: Mapping[str, Any], given: Container[str] = ()
 ) -> None:
-    """Raise an error if options conflict; only warn if the declaration is not strict.
+    """Raise an error if options conflict, or only warn if the declaration is not strict.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Calibrate scores: convert them to probabilities that match held-out documents.
+"""Calibrate scores, that is, convert them to probabilities that match held-out documents.
 
 Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
 on the side of a class. If documents have several labels, a probability is the logistic function of
@@ -35,7 +35,7 @@ KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 BINS, FARTHEST = 64, 64.0
 AT_ONCE = 1 << 14  # number of scores processed at a time, so that they fit into the CPU cache
 FARTHEST_ODDS = 700.0  # log-odds below -FARTHEST_ODDS would make exp() overflow
-NEVER = -1e9  # the score given to classes without documents
+NEVER = -1e9  # score of classes without documents, which are thus never predicted
 KINDS = ("softmax", "normalized", "logistic")
 
 

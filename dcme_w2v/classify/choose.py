@@ -152,12 +152,12 @@ class Problem:
         return ranking if self.several else accuracy
 
     def options(self, setting: Setting) -> ClassifyOptions:
-        """Combine the given options with a setting, and fill in all defaults."""
+        """Combine the user's options with a setting, and fill in all defaults."""
         own = {name: value for name, value in setting.items() if hasattr(self.given, name)}
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return the part of a setting that the user's options leave open.
+        """Return a setting without the values that the user's options determine.
 
         A given final learning rate also fixes the initial one, because both define one schedule.
         """
@@ -305,7 +305,7 @@ def of_penalties(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
-    """Return the stages of the search; [] if the user has decided all settings."""
+    """Return the stages of the search, or [] if the user has set all options."""
     given, measure = problem.given, problem.measure
     features = Stage(of_features, measure)
     if given.solver == "lbfgs":
@@ -373,7 +373,7 @@ def rarest(data: Labeled, classes: int) -> I64:
 def folds_of(
     labels: I64, folds: int, random: np.random.Generator, groups: I64 | None = None
 ) -> I64:
-    """Assign documents to folds so that each class is spread evenly over the folds.
+    """Assign documents to folds, stratified by class.
 
     All documents of a group get the same fold. A group counts as the class of its first document.
     """
@@ -470,7 +470,7 @@ def flags_of(setting: Setting) -> str:
 class _Trial:
     figures: F64
     scores: F64 | None = None
-    known: Bools | None = None  # whether each document's label was in the training data
+    known: Bools | None = None  # whether the training data has each document's label
     # Returns scores for calibration, in which unknown features are ignored.
     in_use: Callable[[], F64] | None = None
 
@@ -575,7 +575,7 @@ class Search:
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
     ) -> list[list[_Trial]]:
-        """Try all settings on every fold, several at a time."""
+        """Run a trial of each setting on each fold, several trials at a time."""
         new = [one for one in settings if _key(one, measure, share) not in self._found]
         size = max([self._rows(one).shape[1] for one in new], default=1)
         threads = min(

@@ -39,7 +39,7 @@ class Steps:
 
     @classmethod
     def of(cls, numbers: F32) -> Steps:
-        """Quantize numbers to the nearest of 256 steps."""
+        """Quantize each number to the nearest of 256 steps."""
         lowest = float(numbers.min()) if len(numbers) else 1.0
         step = (float(numbers.max(initial=1.0)) - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
@@ -50,7 +50,7 @@ class Steps:
 
 
 def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]:
-    """Pack a matrix of signed levels as arrays of positions and values.
+    """Pack a matrix of signed levels into arrays of positions and values.
 
     Features with the same entry in `kinds`, the quantized idf, are stored side by side, because
     their levels are similar.

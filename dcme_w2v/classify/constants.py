@@ -25,7 +25,7 @@ PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # Models with more than SMALL[0] weights are compressed.
 # L-BFGS is the default only if an iteration takes at most SMALL[1] multiplications.
 SMALL = (1 << 16, 1 << 22)
-# Rare classes with high weights need a low C.
+# Rare classes whose documents have high weights need a low C.
 # These values of C are tried if document weights differ by more than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
 # ---- comparison of candidates ----
@@ -35,7 +35,7 @@ CERTAIN = 1500  # number of held-out documents (in all folds together) that suff
 CLEARLY = 1.0  # a candidate replaces the default if it is better by this many standard errors
 # A label's score is offset by one of these factors times the log of its document count.
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
-# ---- few labels, small models ----
+# ---- few labels and compressed models ----
 SEPARABLE = 0.75  # above this ROC AUC, unlabeled documents differ from labeled ones
 # Weights can be dropped if their impacts add up to at most this fraction of the total impact.
 IDLE_IMPACT = 0.005

@@ -67,7 +67,7 @@ class DocumentsJob:
         object.__setattr__(self, "docs", as_paths(self.docs))
 
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
-        """Raise `CorpusError` for fewer than two classes; `hint` ends the message."""
+        """Raise `CorpusError` if there are fewer than two classes; its message ends with `hint`."""
         if not classes:
             raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:
@@ -196,7 +196,7 @@ class Dataset:
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
-        """Compute other features of the training documents from the stored counts or texts."""
+        """Recompute the training documents' features with other settings, from counts or texts."""
         assert self.text is not None
         most = options.features_of(len(self.classes)) if most is None else most
         if self.texts:
@@ -214,7 +214,7 @@ class Dataset:
         return replace(self, held_matrix=self.text.transform(self.held_texts))
 
     def by_label(self) -> tuple[Dataset, csr_matrix]:
-        """Split the training documents into labeled documents and rows without a label."""
+        """Split the training data into labeled documents and the rows of unlabeled documents."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
         labeled = replace(
@@ -492,7 +492,7 @@ def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
-    """Return the class index of each distinct label, or -1 if the label is not a class."""
+    """Return the class index of each distinct label (-1: not a class)."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 

@@ -172,7 +172,7 @@ class TextFeatures:
 
     @property
     def columns(self) -> int:
-        """Number of columns."""
+        """Number of feature columns."""
         return len(self.idf)
 
     @property
@@ -306,7 +306,7 @@ class TextFeatures:
         return self._tokenizer.tokenize(text)[0]
 
     def _spelled(self, text: Text) -> bytes:
-        """Return the words, with punctuation, from which character n-grams are extracted."""
+        """Return the words, including punctuation, from which character n-grams are extracted."""
         if isinstance(text, Tokenized) or self._tokenizer is None:
             return self._tokenized(text)
         return " ".join(unicodedata.normalize("NFC", text.decode()).lower().split()).encode()
@@ -495,7 +495,7 @@ def _transposed(matrix: csr_matrix) -> CompressedRows:
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
-    """Add two matrices that have no columns in common."""
+    """Add two matrices whose nonzero columns do not overlap."""
     rows = [np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)) for x in (one, other)]
     columns = np.concatenate([one.indices, other.indices])
     order = np.argsort((np.concatenate(rows) << 32) | columns, kind="stable")

@@ -349,7 +349,7 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
 
 
 def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
-    """Measure a classifier on labeled documents."""
+    """Evaluate a classifier on labeled documents."""
     begin = 0
     for scores in scorer.batches(SparseRows(data.matrix), threads):
         own = slice(begin, begin + len(scores))
@@ -452,7 +452,7 @@ class Task:
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the measures of an epoch, and also its weights if they are the best so far."""
+        """Store the measures of an epoch, and the weights if they are the best so far."""
         self.records.append(dict(record))
         if self.best_tables:
             figure = record[self.figure]

@@ -101,7 +101,7 @@ class Tree:
 def coded(
     values: F32,
 ) -> tuple[I8, F64]:
-    """Quantize nonzero weights to signed levels; also return the lowest and highest magnitudes."""
+    """Quantize nonzero weights to signed levels; also return the range of magnitudes."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
@@ -329,7 +329,7 @@ STORED = (
     "columns",
     "labels",
 )  # arrays that model files store unchanged
-LARGEST = 1e30  # maximum magnitude of a weight
+LARGEST = 1e30  # maximum magnitude of a weight in a valid file
 LOWEST = -20.0  # the log-probability of a label that no tree returns
 
 

@@ -54,7 +54,7 @@ class Labeled:
     groups: I64 | None = None
 
     def weighted(self, weights: F64) -> Labeled:
-        """Set the weights, scaled to a mean of 1, because only their proportions matter.
+        """Set the document weights, scaled to a mean of 1 because only their ratios matter.
 
         The mean weight becomes 1. Documents with weight 0, and the lightest documents that together
         have less than a millionth of the total weight, are left out.
@@ -72,7 +72,7 @@ class Labeled:
         return data if np.ptp(own) <= SAME else data.with_weights(own.astype(np.float32))
 
     def with_weights(self, weights: F32 | None) -> Labeled:
-        """Replace the weights of the documents without scaling them."""
+        """Replace the document weights without scaling."""
         return Labeled(self.matrix, self.labels, weights, self.groups)
 
     @property

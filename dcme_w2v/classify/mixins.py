@@ -14,7 +14,7 @@ from .trainer import Weights
 
 
 class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
-    """Mixin for classifiers that define `predict_log_proba`; they accept sparse rows."""
+    """Mixin for classifiers that define `predict_log_proba` and accept sparse rows."""
 
     classes_: Array
 
@@ -38,7 +38,7 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
 
 
 class LinearMixin(ProbabilityMixin):
-    """Mixin for classifiers that define the scores of a linear model."""
+    """Mixin for classifiers whose scores come from a linear model."""
 
     @abstractmethod
     def _linear(self) -> Weights:
@@ -75,7 +75,7 @@ class LinearMixin(ProbabilityMixin):
 
 
 def check_classes(classes: Array, hint: str = "") -> None:
-    """Raise `UsageError` for fewer than two classes."""
+    """Raise `UsageError` if there are fewer than two classes."""
     if len(classes) < 2:
         shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
         raise UsageError(f"the labels contain {shown}; use at least two classes{hint}")

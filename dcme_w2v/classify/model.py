@@ -54,7 +54,7 @@ ALONE = 1 << 20
 MAX_IDF = 1e6  # maximum idf in a valid model file
 NONE = "none_of_the_labels"  # record entry for the number of training documents without labels
 COLUMNS = "columns"  # record entry for the number of columns in .npz training files
-PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of model files that predict classes
+PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models that predict classes
 
 
 class Explanation(Rows[tuple[str, float]]):

@@ -373,7 +373,7 @@ class DistributeOptions(ClusterOptions):
 
 
 def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
-    """Parse the values of --class-weight: "balanced", or a weight for each label."""
+    """Parse the values of --class-weight: "balanced" or a weight per label."""
     if len(given) < 2 and (not given or given[0] == "balanced"):
         return given[0] if given else None
     found = {}
@@ -479,7 +479,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
-    """Return whether the user gave an option that only dcme supports."""
+    """Return whether the user set an option that only dcme supports."""
     return options.clusters is not None or options.dcme_update == "paper"
 
 

@@ -233,7 +233,7 @@ def _pieces(
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to a model's columns; warn if other columns are dropped."""
+    """Restrict vectors to a model's columns; warn if nonzero columns are dropped."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(

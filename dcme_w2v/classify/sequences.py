@@ -28,7 +28,7 @@ Entity = tuple[str, int, int]
 def tag_pairs(
     labels: Sequence[tuple[str, ...]], is_first: Sequence[bool], classes: Sequence[str]
 ) -> I64:
-    """Count the pairs of adjacent tags in sentences.
+    """Count pairs of adjacent tags in sentences.
 
     Parameters
     ----------

@@ -314,11 +314,11 @@ class ShrunkModel(Classifier):
 
     @property
     def features(self) -> int:
-        """Number of input columns, or the maximum number if the model selects columns."""
+        """Number of input columns, or an upper limit if the model selects columns."""
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Convert document vectors to the columns that have weights."""
+        """Select the columns of document vectors that have weights."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
         return super().align_features(matrix)
@@ -477,7 +477,7 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
 
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
-    """Restrict text features to some columns, with quantized idf and words in byte order."""
+    """Restrict text features to some columns; quantize the idf, and sort the words by bytes."""
     words, buckets = None, None
     if text.names is not None:
         words, rows = compact.in_byte_order(text.names, rows)

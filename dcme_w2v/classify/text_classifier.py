@@ -207,12 +207,12 @@ class TextClassifier(ProtocolEstimator):
 
     @property
     def coef_(self) -> F32:
-        """Weights of the features."""
+        """Feature weights of each class."""
         return self._linear()[:-1].T
 
     @property
     def intercept_(self) -> F32:
-        """Biases of the classes."""
+        """Bias of each class."""
         return self._linear()[-1]
 
     def _linear(self) -> F32:
@@ -284,7 +284,7 @@ class TextClassifier(ProtocolEstimator):
         return answers if self._indicator is None else indicator_of(answers, *self._indicator)
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
-        """Return the features of a text that favor a label over the best other one.
+        """Return the features of a text that favor a label over the best other label.
 
         Parameters
         ----------

@@ -224,7 +224,7 @@ def _trained(
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
-    except UsageError as error:  # otherwise, the trained model would be lost
+    except UsageError as error:  # save the model, which would be lost
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
         raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
@@ -357,7 +357,7 @@ class FeatureSets:
             self.settings.append({**pairs, "ngrams": 2})
 
     def under(self, setting: Setting) -> Dataset:
-        """Return the training documents with the features of a setting."""
+        """Return the training documents as rows, with the features that a setting specifies."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
         options = replace(self._options, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))
@@ -378,7 +378,7 @@ class FeatureSets:
         )  # fmt: skip
 
     def _text(self, setting: Setting) -> TextFeatures:
-        """Return the text features of a setting."""
+        """Return the text features that a setting specifies."""
         text = self.under(setting).text
         assert text is not None
         return text
@@ -392,7 +392,7 @@ def _read_documents(
     chooses: bool = True,
     before: Continued | None = None,
 ) -> Dataset:
-    """Read the documents; keep their counts or texts if features will be compared."""
+    """Read the documents; keep counts or texts in memory if features will be compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     chooses = chooses and is_open and before is None and job.tune.tune != 0

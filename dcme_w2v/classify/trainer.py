@@ -80,8 +80,8 @@ def _split(points: F64, members: I64) -> I64:
 
 
 PAD = 16  # rows of weights are padded to a multiple of this number (DCME_PAD)
-CHUNK = 2048  # maximum number of documents that are scored at a time
-SCORES_AT_ONCE = 1 << 23  # maximum number of scores in memory at a time
+CHUNK = 2048  # documents are scored in batches of at most this size
+SCORES_AT_ONCE = 1 << 23  # maximum number of scores per batch
 SHORT_TRAINING = 1 << 33  # training with at most this many multiplications uses one thread
 SHORT = 0.1  # with row norms below this fraction of the bias, hinge loss may diverge
 WEIGHTS_AT_ONCE = 1 << 18  # weights are copied in chunks of this size
@@ -319,7 +319,7 @@ def _as_sets(
 
 
 def untrained_loss(options: ClassifyOptions, classes: int) -> float:
-    """Return the loss of a model with zero weights."""
+    """Return the loss of an untrained model, whose weights are zero."""
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):

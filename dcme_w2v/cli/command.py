@@ -1,4 +1,4 @@
-"""Base classes of commands and command groups, with grouped help and hints for unknown names."""
+"""Base classes of commands and command groups, with grouped help and suggestions of names."""
 
 import functools
 import warnings
@@ -183,7 +183,7 @@ command = functools.partial(click.command, cls=Command)
 
 
 def shown_name(param: click.Parameter) -> str:
-    """Return the name that messages use for a parameter."""
+    """Return a parameter's name as used in messages."""
     if isinstance(param, click.Argument):
         return param.human_readable_name.strip("[].")
     return max(param.opts, key=len)

@@ -69,7 +69,7 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return N seeds, starting with --seed, or [] if the table is for a single run."""
+    """Return N consecutive seeds, starting with --seed, or [] for a table of a single run."""
     if wanted.seeds is None:
         return []
     first = params.get("seed") or 1

@@ -68,7 +68,7 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Make all `SIGNALS` raise exceptions, except signals that the process ignores.
+    """Make all `SIGNALS` raise exceptions, except those that the process ignores.
 
     An exception that is lost because it was raised in a destructor is raised again.
     """

@@ -28,7 +28,7 @@ class _Messages(io.FileIO):
     """A replacement for standard error that drops data if it cannot be written."""
 
     def write(self, data: Any) -> int:
-        """Write bytes, or drop them if writing fails."""
+        """Write bytes, or drop them if this fails."""
         written = None
         with contextlib.suppress(OSError):
             written = super().write(data)  # None if a non-blocking pipe is full

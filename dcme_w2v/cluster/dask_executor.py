@@ -84,7 +84,7 @@ class DaskExecutor(Executor):
     def submit(
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
-        """Submit a task to the scheduler, for any worker or a preferred one."""
+        """Submit a task to the scheduler, for any worker or a preferred worker."""
         pinned: dict[str, Any] = {}
         if number is not None and self._known:
             worker = sorted(self._known)[number % len(self._known)]
@@ -320,7 +320,7 @@ class _Worker(_NoHttp, distributed.Worker):
 
 @contextlib.contextmanager
 def _started(workers: int, security: Any) -> Iterator[Any]:
-    """Start a scheduler and worker processes that stop with this program.
+    """Start a scheduler and worker processes on this machine, which stop with this program.
 
     They listen on the loopback interface only, with certificates that are made for this run: other
     users could send tasks to them otherwise. They write to a private folder only.

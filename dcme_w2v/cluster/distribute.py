@@ -1,4 +1,4 @@
-"""Train a classifier on a cluster with one of the methods of `--distribute`.
+"""Train a classifier on a cluster with a method of `--distribute`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
@@ -200,7 +200,7 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
 
 
 class _Work:
-    """Trains the weights of one task on all shards."""
+    """Trains the weights of a task on all shards."""
 
     def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards

@@ -1,4 +1,4 @@
-"""Rules for combining the tables that p shards trained from the same initial values.
+"""Rules for combining tables trained on p shards from the same initial values.
 
 Sums are in double precision and in the order of the shards: the result does not depend on which
 worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
@@ -43,7 +43,7 @@ def in_turn(
     counts: Sequence[NDArray[np.integer | np.floating]],
     reach: float,
 ) -> F32:
-    """Combine rows approximately as if the shards had been trained one after another.
+    """Combine rows approximately as if training had visited one shard after another.
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
     change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
@@ -118,7 +118,7 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
 
 
 def directions(parts: Sequence[F64], context: float) -> Directions:
-    """Return the eigenvectors of `mu mu^T + (S - mu mu^T) / context`.
+    """Return the eigenvectors and eigenvalues of `mu mu^T + (S - mu mu^T) / context`.
 
     This is the second moment of the mean of `context` rows that have mean mu and second moment S.
 
@@ -159,7 +159,7 @@ def share(x: Array, shards: int) -> Array:
 def curvature(
     rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
 ) -> F32:
-    """Combine rows: return `U + E g(x) E^T (Delta_1 + ... + Delta_p)`, `x = steps * lambda`.
+    """Return combined rows, `U + E g(x) E^T (Delta_1 + ... + Delta_p)`, where `x = steps * lambda`.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, its approximate size as text, and whether it is indivisible."""
+    """A file or row group, with its approximate text size and whether it is indivisible."""
 
     path: Source
     text_bytes: int
@@ -170,7 +170,7 @@ def _borders(
             yield edges[number] + _next_sentence(file, inside, end_of)
             continue
         nearest = number + (2 * inside > file.text_bytes)
-        if spread:  # every shard gets at least one file
+        if spread:  # give every shard at least one file
             least = nearest = min(max(least + 1, nearest), len(files) - shards + k)
         yield edges[nearest]
 
@@ -187,7 +187,7 @@ def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
         return found.end() if found else file.text_bytes
 
 
-# ---- the vocabulary ----
+# ---- counting the vocabulary ----
 
 
 def count(

@@ -8,7 +8,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
-STEP = 1 << 18  # number of words that are hashed at a time
+STEP = 1 << 18  # words are hashed in chunks of this size
 Run = tuple[U8, I64, I64, Array]  # words (text and offsets), counts, and ascending IDs
 
 
@@ -59,7 +59,7 @@ def lowest(ids: Array, index: U32) -> Array:
 
 
 def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
-    """Sort a table by the first appearance of its words; also return the order."""
+    """Sort a word table by first appearance; also return the order."""
     order, total = np.argsort(np.concatenate(firsts)), core.Table()
     if len(order):
         total.add(*table.words(order), table.counts()[order])

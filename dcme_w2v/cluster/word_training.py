@@ -239,7 +239,7 @@ class _Stopped(Exception):
 
 
 class ClusterRun(run.WordsRun):
-    """A word-vector training run on a cluster, for `dcme_w2v.training.run`."""
+    """A word-vector training run on a cluster, for use with `dcme_w2v.training.run`."""
 
     kind, step = "words on a cluster", "round"
 
@@ -361,7 +361,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard; also return statistics of the text."""
+    """Encode the text of a shard, and return it with its statistics."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}

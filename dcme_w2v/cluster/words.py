@@ -150,7 +150,7 @@ class Plan:
         learned: Sequence[F32],
         found: tuple[Directions, Directions] | None,
     ) -> F32:
-        """Combine the rows of a block after the shards have trained them in a round."""
+        """Combine a block's rows after a round in which each shard has trained them."""
         if found is None:  # a single shard has nothing to combine
             return learned[0]
         steps = (own for _, own in self.steps(number, counts))
@@ -233,7 +233,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning if there are too few rounds for several shards, otherwise None."""
+    """Return a warning if there are too few rounds for the number of shards, or None."""
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
@@ -243,7 +243,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: Options, words: int, shards: int) -> Options:
-    """Fill in the defaults of options; the default learning rate is higher for several shards."""
+    """Fill in the defaults of options, with a higher learning rate for several shards."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None

@@ -74,7 +74,7 @@ def differs(area: float, count: int) -> bool:
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
-    """Return the fraction of positive-negative pairs in which the positive scores higher."""
+    """Return the fraction of pairs in which the positive example scores above the negative one."""
     ours, others = scores[positive], np.sort(scores[~positive])
     below = [np.searchsorted(others, ours, side) for side in ("left", "right")]
     return float(np.sum(below) / (2 * len(ours) * len(others)))

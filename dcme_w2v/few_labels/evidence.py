@@ -1,4 +1,4 @@
-"""Quantize the effect of each feature on the score of each class to a few levels.
+"""Quantize each feature's impact on each class to a few levels.
 
 Each pair of a feature and a class gets an impact, which is computed from the statistics, and the
 impacts are clustered into levels. The fused feature h_k of a document and a class (Definition 4 of
@@ -87,7 +87,7 @@ def learn(parts: F64, labels: I64) -> Tied:
 
 
 SHRUNK = 0.2  # weight of the prior in r, relative to the mean of s
-LAMBDA_2 = 1.0  # lambda_2 in equation (1); the paper does not state its value
+LAMBDA_2 = 1.0  # lambda_2 in equation (1), whose value the paper does not state
 PAPER_KEPT = 0.1  # fraction of pairs that the paper keeps
 _TINY = 1e-9
 

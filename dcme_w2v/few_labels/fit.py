@@ -42,7 +42,7 @@ TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
 class TrainingRows:
-    """Labeled and unlabeled rows with the same columns, and the options of the fit.
+    """Labeled and unlabeled rows with the same columns, and the training options.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class TrainingRows:
         self.groups = self.documents if groups is None else groups
 
     def part(self, kept: Bools) -> TrainingRows:
-        """Return a copy with only some of the labeled rows."""
+        """Return a copy of the data with a subset of the labeled rows."""
         found = copy.copy(self)
         # The cached value was computed for all labeled rows.
         found.__dict__.pop("classifier", None)
@@ -292,7 +292,7 @@ def fit_out_of_fold(
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
-        if len(np.unique(data.labels[rest])) < 2:  # levels require two classes
+        if len(np.unique(data.labels[rest])) < 2:  # two classes are required
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = data.part(rest).supervised()

@@ -19,7 +19,7 @@ from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
-LARGEST = 32768  # exclusive upper limit of feature values
+LARGEST = 32768  # feature values must be below this limit
 CUT = 0.001  # probabilities below this count as 0
 EXACT = 1 << 53  # integers below this are exact in double precision
 PROBABILITIES = 1 << 20  # probabilities are added in batches of at least this many
@@ -50,7 +50,7 @@ class Statistics:
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
-        """Create statistics without any documents."""
+        """Create statistics of zero documents."""
         require_memory(
             8 * features * classes,
             f"statistics of {features:,} features and {classes:,} classes",

@@ -27,7 +27,7 @@ LIMITED = "raise the limit of ulimit -f"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
-_LINKS = 40  # maximum length of a chain of symbolic links
+_LINKS = 40  # maximum number of symbolic links to follow
 # Maximum bytes of a target's name: less than 255, so that X.metadata.tsv is valid, too.
 _LONGEST_NAME = 240
 # A temporary file's name begins with at most this many bytes of the target's name.
@@ -220,7 +220,7 @@ def check_log(path: PathLike) -> None:
 
 
 def target_of(path: PathLike) -> Path:
-    """Return the path of a file with symbolic links resolved, one after another.
+    """Return the path of a file after resolving symbolic links.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
 
 
 def temporary_folder() -> str:
-    """Return the system's folder for temporary files, or raise `ResourceError`."""
+    """Return the system's folder for temporary files, or raise `ResourceError` if there is none."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:  # for example in a read-only container

@@ -26,7 +26,7 @@ from .atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # compressed data is read in chunks of this size
 PIECE_BYTES = 1 << 20  # maximum number of bytes that one call decompresses
-JSON_BYTES = 1 << 30  # maximum size of a JSON file
+JSON_BYTES = 1 << 30  # maximum size of a JSON file in bytes
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line in bytes
 # Protection against decompression bombs:
@@ -113,7 +113,7 @@ def check_expansion(place: str, stored: int, decoded: int) -> None:
 
 
 class CorpusFile(io.RawIOBase):
-    """The decompressed bytes of one file.
+    """A file that is decompressed as it is read.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class CorpusFile(io.RawIOBase):
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
-        """Decompress all members of the file; skip zero padding between and after them."""
+        """Decompress all members of a compressed file; skip zero padding after each member."""
         make, limit, step = METHODS[method]
         is_start = True
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
@@ -522,7 +522,7 @@ def _open_address(path: str) -> Any:
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return a message if a server has stopped sending data, or None for other errors."""
+    """Return an error message if a server has stopped sending data; None for other errors."""
     if "timed out" not in str(error):
         return None
     return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"

@@ -77,9 +77,9 @@ PREFIX = "dcme-w2v-"  # prefix of fallback folder names
 _FAILURES = (ResourceError, UsageError)
 
 
-# A result consists of a target, a fallback name, and a function that writes to a path.
+# A result is a target, a fallback name, and a function that writes the result to a path.
 # The fallback name is for targets that are streams, such as ``-``.
-# The function may raise `ResourceError` or `UsageError`.
+# The writing function may raise `ResourceError` or `UsageError`.
 Result = tuple[str, str, Callable[[str], object]]
 
 
