@@ -24,7 +24,7 @@ from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
-SHOWN = 10  # lists are printed up to this many entries
+SHOWN = 10  # maximum number of list entries to print
 
 
 def load(path: PathLike) -> Any:

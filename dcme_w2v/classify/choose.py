@@ -61,8 +61,8 @@ MOST_SQUARED = 4.0  # above this squared row norm, the dual solver needs too man
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Minimum number of documents for choosing settings, by default and with --tune.
 MIN_COMPARED, MIN_TUNED = 50, 10
-# A setting that is robust to wrong labels may score this much lower on held-out documents,
-# because wrong labels among the held-out documents hide its benefit.
+# A setting that is robust to wrong labels may score this much lower on held-out documents.
+# Wrong labels among the held-out documents hide the benefit of such a setting.
 REGULARIZED = -CLEARLY / 2
 KEPT = 3  # each stage passes 1/KEPT of its candidates on, to train on KEPT times as many documents
 # Maximum numbers of weights in concurrent trials and of stored scores.

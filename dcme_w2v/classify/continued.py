@@ -119,7 +119,7 @@ class GrownFeatures(TextFeatures):
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
         """Multiply counts by idf values that are computed from earlier and new documents."""
         self._set_idf(total, counts.shape[0] + self._kept * self._documents)
-        before = np.append(self._before.idf, 1.0)  # origin -1 (new) selects the 1
+        before = np.append(self._before.idf, 1.0)  # origin -1 (new feature) selects this 1
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 

@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # choosing this solver also sets l2
+    if given.solver == "lbfgs":  # this solver has its own default of l2
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 
@@ -465,7 +465,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
-        tags.classifier_tags.multi_label = is_plain  # only hinge loss supports multilabel
+        tags.classifier_tags.multi_label = is_plain  # only hinge supports multilabel data
         return tags
 
 

@@ -62,8 +62,8 @@ MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
 # The same limit for objectives with negative sampling (suite `sampled_losses`).
-# At default learning rates, training on five documents reaches 14 times the untrained loss,
-# and training on five numeric rows reaches 30 times the untrained loss.
+# At default learning rates, training on five documents reaches 14 times the untrained loss.
+# Training on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
 FALL = 10.0  # the final model may be this many standard errors worse than in cross-validation
 
@@ -458,7 +458,7 @@ class Task:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # of tied epochs, which are common with few documents, the latest is best
+            ):  # prefer the last of tied epochs; ties are common with few documents
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_WEIGHT = 1_000_000  # maximum weight of a class
-# The documents of lowest weight are dropped if they have less than this share of the weight.
+# Documents of low weight are dropped if together they have at most this share of the weight.
 NEGLIGIBLE = 1e-6
 SAME = 1e-6  # weights that differ by less than this fraction count as equal
 

@@ -151,7 +151,7 @@ def _without_idle(model: Classifier, data: Labeled) -> Classifier:
     ranking = ranking_of(model, squares)
     count = ranking.count_without_impact(IDLE_IMPACT)
     shrunk = ranking.shrunk(MAX_LEVELS, count)
-    del ranking  # frees memory
+    del ranking  # free the ranking's memory
     small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
     return replace(small, record={**model.record, **small.record})
 
@@ -246,7 +246,7 @@ def _largest(
                 break
         else:
             high, above = middle, size
-        del tried  # frees memory for the next trial
+        del tried  # free this memory before the next trial
     return best, used
 
 

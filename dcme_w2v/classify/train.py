@@ -224,7 +224,7 @@ def _trained(
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
-    except UsageError as error:  # save the model, which would be lost
+    except UsageError as error:  # do not lose the trained model
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
         raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
@@ -240,7 +240,7 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not in the file, whose size may be limited
+    model.record["heldout"] = found  # not stored, as the file size may be limited
     return model
 
 

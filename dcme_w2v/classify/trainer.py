@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # number of power iterations that suffices for the first eigenvector
+POWERS = 20  # enough power iterations to find the first eigenvector
 CLASSES_PER_CACHE_LINE = 16  # same value as DCME_PAD in csrc/kernels/kernels.h
 
 
@@ -323,7 +323,7 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # unknown, because it depends on the random samples
+        return math.inf  # the loss depends on random samples
     return math.log(classes)
 
 
@@ -475,7 +475,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # repeats in a batch lengthen steps
+            if len(rows) > len(documents):  # repeated instances lengthen a step
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:

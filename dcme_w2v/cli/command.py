@@ -71,7 +71,7 @@ class Command(click.Command):
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # lets shells complete paths
+            if getattr(param, "path", None):  # lets shells complete file names
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -145,7 +145,7 @@ class Command(click.Command):
         ignore_broken_pipe(*written)
         given = given_options()
         items = [one.declared for one in self.params if isinstance(one, Option) and one.declared]
-        for item in items:  # check numbers first, then files
+        for item in items:  # report invalid numbers before missing files
             if item.name in given and item.type in (int, float):
                 checked_value(values[item.name], item)
         guard(*paths)

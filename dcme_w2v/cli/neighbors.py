@@ -45,7 +45,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # for example from an empty shell variable
+        if words and not questions:  # for example if a shell variable is empty
             raise UsageError(
                 "all words are empty; use a word, or omit the argument to read standard input"
             )

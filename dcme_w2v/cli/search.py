@@ -178,7 +178,7 @@ def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]
 def _is_file(query: str) -> bool:
     try:
         return Path(query).is_file()
-    except (OSError, ValueError):  # too long for a file name, or with NUL
+    except (OSError, ValueError):  # the query is too long for a file name, or contains NUL
         return False
 
 

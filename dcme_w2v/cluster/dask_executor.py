@@ -104,7 +104,7 @@ class DaskExecutor(Executor):
                 return
             self._look()
             self.watch()
-            with contextlib.suppress(Exception):  # lost schedulers: see `_look`
+            with contextlib.suppress(Exception):  # `_look` reports lost schedulers
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
@@ -165,7 +165,7 @@ class DaskExecutor(Executor):
             if sign != about["last_seen"]:
                 self._seen[worker] = about["last_seen"], now
             elif now - since > SILENT_SECONDS:
-                self._seen[worker] = sign, math.inf  # report each silence only once
+                self._seen[worker] = sign, math.inf  # report a silent worker only once
                 self.reporter.message(
                     f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
                     f"stopped or is cut off); its work will be repeated after {TTL_MINUTES} minutes"
@@ -185,7 +185,7 @@ async def _settled(client: Any, futures: Sequence[Any]) -> None:
     would refer to the futures, whose values would stay in memory until garbage is collected.
     """
     with (
-        client.as_current(),  # required by `distributed.wait`
+        client.as_current(),  # `distributed.wait` requires a current client
         contextlib.suppress(Exception, asyncio.CancelledError),
     ):
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
@@ -234,7 +234,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
     security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        for one in map(logging.getLogger, loggers):  # silence tracebacks
+        for one in map(logging.getLogger, loggers):  # these loggers print tracebacks
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
@@ -246,7 +246,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `check_versions` checks instead
+                warnings.simplefilter("ignore")  # `check_versions` checks versions
                 client = _connected(where, security)
         except ResourceError:
             raise

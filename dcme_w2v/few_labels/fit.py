@@ -292,7 +292,7 @@ def fit_out_of_fold(
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
-        if len(np.unique(data.labels[rest])) < 2:  # two classes are required
+        if len(np.unique(data.labels[rest])) < 2:  # training requires two classes
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = data.part(rest).supervised()
@@ -303,7 +303,7 @@ def fit_out_of_fold(
             "no class has two labeled documents; add documents, or use --initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # scores must be calibrated to be summed
+    for one in own.values():  # calibrate scores that will be summed
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)

@@ -195,7 +195,7 @@ def open_log(path: PathLike, append: bool) -> TextIO:
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
                 old.seek(-1, os.SEEK_END)
-                if old.read() != b"\n":  # incomplete line of a killed run
+                if old.read() != b"\n":  # the last line of a killed run may be incomplete
                     old.write(b"\n")
         return file.open("a", encoding="utf-8", newline="\n")
 
@@ -236,7 +236,7 @@ def target_of(path: PathLike) -> Path:
         place /= name
         try:
             link = place.lstat()
-        except OSError:  # nothing exists here, so this is no link
+        except OSError:  # nothing exists at this path
             continue
         if not stat.S_ISLNK(link.st_mode):
             continue
@@ -272,13 +272,13 @@ def write_errors(target: PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
-            raise  # closed by the reader, or an input error
+            raise  # the reader closed the pipe, or reading an input failed
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
         elif error.errno == errno.EFBIG:
             advice = LIMITED
-        elif error.errno == errno.EBADF:  # closed standard output
+        elif error.errno == errno.EBADF:  # standard output is closed
             advice = "redirect it, or use a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
@@ -289,7 +289,7 @@ def temporary_folder() -> str:
     """Return the system's folder for temporary files, or raise `ResourceError` if there is none."""
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError:  # for example in a read-only container
+    except FileNotFoundError:  # no folder is writable, for example in a read-only container
         named = os.environ.get("TMPDIR", "/tmp")
         raise ResourceError(
             f"{named}: no folder for temporary files is writable; set TMPDIR to a writable folder"
@@ -369,7 +369,7 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
         return False
     try:
         return platform.is_open_for(stream.fileno(), mode)
-    except (OSError, ValueError, AttributeError):  # a stream without a file descriptor
+    except (OSError, ValueError, AttributeError):  # the stream has no file descriptor
         return not getattr(stream, "closed", False)
 
 

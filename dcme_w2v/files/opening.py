@@ -29,8 +29,8 @@ PIECE_BYTES = 1 << 20  # maximum number of bytes that one call decompresses
 JSON_BYTES = 1 << 30  # maximum size of a JSON file in bytes
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line in bytes
-# Protection against decompression bombs:
-# above ALWAYS_DECODED bytes, decompressed data may be at most MOST_EXPANDED times as large.
+# Limits that protect against decompression bombs.
+# Data that decompresses to more than ALWAYS_DECODED bytes may expand at most MOST_EXPANDED times.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STALL_SECONDS = 60.0  # maximum time to wait for data from a server
@@ -201,7 +201,7 @@ class CorpusFile(io.RawIOBase):
 
     def _read_raw(self, view: memoryview) -> int:
         try:
-            if self.path == STANDARD:  # return what has arrived without waiting
+            if self.path == STANDARD:  # read the bytes that have arrived, without waiting for more
                 found = self._raw.read1(len(view))
                 view[: (n := len(found))] = found
             else:
@@ -269,7 +269,7 @@ class CorpusFile(io.RawIOBase):
             raise CorpusError(
                 f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except Exception as error:  # libraries raise different exceptions
+        except Exception as error:  # each decompression library raises its own exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
@@ -333,7 +333,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     wrong = FormatError(f"{path_name(path)}: is not a regular file; use a regular file")
     try:
         number = os.open(path, READ)
-    except PermissionError:  # on Windows, for a folder
+    except PermissionError:  # Windows raises this error for a folder
         if Path(path).is_dir():
             raise wrong from None
         raise
@@ -510,7 +510,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # Disabled because this module detects compression from magic bytes, for URLs, too.
+        # Disable decompression in smart_open: this module detects it from magic bytes, for URLs, too.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):

@@ -126,7 +126,7 @@ def _check_conflict(target: _File, other: _File) -> None:
     is_read = other.role == READS
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
-            return  # --resume and --checkpoint may be the same
+            return  # --resume and --checkpoint may use the same folder
         advice = ", which is read; choose another" if is_read else "; give each output its own file"
         raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():
