@@ -652,7 +652,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on a subset, with the L2 penalty scaled by the subset's share of the weight."""
+        """Train on a subset of documents; scale the L2 penalty by their share of the weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         epochs = options.epochs or 1

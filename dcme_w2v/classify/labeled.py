@@ -204,7 +204,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
 
 def name_of_label(label: Any, kind: str) -> str:
     """Return the string that represents a label in files."""
-    given = str.__str__(label) if isinstance(label, str) else str(label)  # of an enumeration
+    given = str.__str__(label) if isinstance(label, str) else str(label)  # for enum members
     name = label_of(str(int(label)) if kind == "integer" else given)
     if not name:
         raise UsageError(f"the label {label!r} is empty; use a nonempty label")

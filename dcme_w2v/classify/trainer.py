@@ -181,7 +181,7 @@ class Weights(Scorer):
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix like that of `get`, which may be memory-mapped."""
+        """Set the weights from a matrix in the format of `get`, which may be memory-mapped."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -489,7 +489,7 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # user's rates assume unit-length rows
+        for name in ("lr", "min_lr"):  # user's rates are for unit-length rows
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())

@@ -194,7 +194,7 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Add the number of other files that also list a neighbor to each neighbor in a record."""
+    """Store with each neighbor in a record the number of other files that also list it."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)

@@ -52,7 +52,7 @@ CONFIG = {
 }
 
 # Local workers keep freed memory, because the kernel is slow to clear new pages.
-# With Dask's defaults, glibc would return to the kernel what the next round needs again.
+# With Dask's settings, glibc would release memory that the next round needs again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
 
 
@@ -356,7 +356,7 @@ class _LocalWorker(distributed.WorkerPlugin):
     """A worker plugin that ignores signals to the process group, such as Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
-        """Make a worker process ignore these signals."""
+        """Make the worker process ignore signals to the process group."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)

@@ -44,7 +44,7 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # estimated compression ratio of compressed files
-SHARD_BIT = 32  # word numbers have the shard in the bits from this one up, the ID below
+SHARD_BIT = 32  # a word number has the shard from this bit up, and the word's ID below
 
 
 @dataclass(frozen=True)

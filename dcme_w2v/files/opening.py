@@ -41,7 +41,7 @@ ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors write a skippable frame first.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-LONGEST_HEADER = 100_000_000  # maximum bytes of a safetensors header
+LONGEST_HEADER = 100_000_000  # maximum size of a safetensors header in bytes
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,
@@ -510,7 +510,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # Disable decompression in smart_open: this module detects it from magic bytes, for URLs, too.
+        # smart_open must not decompress: this module detects compression from magic bytes.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):
