@@ -638,7 +638,7 @@ class RemoteTraining(Protocol):
         """Return the workers' options; raise UsageError if workers do not support an option."""
 
     def train(self, task: Task) -> None:
-        """Train on the workers to the end."""
+        """Train on the workers until training ends."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Rescale the weights using held-out documents if necessary; return the training record."""

@@ -82,7 +82,7 @@ class Labeled:
 
     @property
     def held_together(self) -> int:
-        """Number of groups that folds do not split: documents, or sentences in case of tokens."""
+        """Number of groups that folds keep together: documents, or sentences if rows are tokens."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:

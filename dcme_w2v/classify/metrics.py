@@ -263,7 +263,7 @@ class Measures:
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # undefined without known labels
+            elif known:  # undefined if no document has a known label
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # bins by the top 16 bits of a positive float64
+_BINS, _SHIFT = 1 << 15, 48  # histogram bins are the top 16 bits of a positive float64
 
 
 @dataclass(frozen=True)

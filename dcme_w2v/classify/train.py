@@ -280,7 +280,7 @@ class _Models:
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
-        """Return the chosen feature options, or the user's if the input is not text."""
+        """Return the chosen feature options, or the user's options if the input is not text."""
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 

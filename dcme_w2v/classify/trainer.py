@@ -489,7 +489,7 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # user's rates are for unit-length rows
+        for name in ("lr", "min_lr"):  # the user's learning rates are for rows of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())

@@ -101,7 +101,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
-            return 1 << 64  # keep thousands of digits out of errors
+            return 1 << 64  # keep thousands of digits out of error messages
         try:
             return self.kind(value)
         except ValueError:

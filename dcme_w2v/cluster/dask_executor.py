@@ -246,7 +246,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `check_versions` checks versions
+                warnings.simplefilter("ignore")  # `check_versions` replaces version warnings
                 client = _connected(where, security)
         except ResourceError:
             raise

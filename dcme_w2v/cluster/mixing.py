@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-GRAINS = 64  # each table is divided into this many grains, of which blocks consist
+GRAINS = 64  # number of grains in a table; each block consists of whole grains
 
 
 def blocks(rows: int, count: int) -> list[slice]:

@@ -47,8 +47,8 @@ from .words import (
     warning_of,
 )
 
-WORKER_TABLES = 5  # a worker holds at most this many copies of both tables
-DASK_BYTES = 80 << 20  # measured memory of an idle Dask worker process
+WORKER_TABLES = 5  # estimated number of copies of both tables on a worker
+DASK_BYTES = 80 << 20  # measured memory of a Dask worker process
 
 
 class ClusterTrainer(engine.Trainer):
