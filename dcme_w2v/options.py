@@ -54,7 +54,7 @@ class TokenizerOptions(Checked):
     )
     digits: str = option(
         "keep",
-        "keep digits, replace each by 0 (1984 becomes 0000), or drop digits",
+        "keep digits, replace each digit by 0 (1984 becomes 0000), or drop digits",
         choices=("keep", "zero", "drop"),
         only=_RAW,
         advanced=True,
@@ -122,7 +122,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "where sentences end: at line ends, column ends, punctuation (. ! ?) or empty lines",
+        "where sentences end: line ends, text ends (whole), punctuation (split) or empty lines "
+        "(paragraphs)",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -142,8 +143,8 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
     found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", subwords)
     if found is None or int(found[1]) > int(found[2]):
         raise UsageError(
-            f"--subwords={subwords}: must be the lengths of the shortest and the longest n-gram, "
-            "from 1 to 99 characters, such as 3-6"
+            f"--subwords={subwords}: must be the minimum and maximum n-gram length, from 1 to 99 "
+            "characters, such as 3-6"
         )
     return int(found[1]), int(found[2])
 
@@ -156,7 +157,8 @@ class SubwordOptions(Checked):
 
     subwords: str | None = option(
         None,
-        "average each word vector with the vectors of its n-grams of MIN to MAX characters",
+        "average each word's vector with the vectors of its character n-grams (MIN to MAX "
+        "characters)",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "output_vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
@@ -165,7 +167,7 @@ class SubwordOptions(Checked):
     )
     buckets: int = option(
         2_000_000,
-        "number of n-gram vectors; a hash function assigns each n-gram to one of them",
+        "number of n-gram vectors, to which n-grams are assigned by hashing",
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
@@ -192,7 +194,7 @@ class ClusterOptions(Checked):
     )
     shards: int | None = option(
         None,
-        "number of parts of the data to train separately (default: number of workers)",
+        "number of data shards to train in parallel (default: number of workers)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),

@@ -185,7 +185,7 @@ class Continued:
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
             raise UsageError(
-                f"{self.name}: this model classifies {takes}; use documents as {takes}"
+                f"{self.name}: this model classifies {takes}; continue training on {takes}"
             )
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
@@ -201,7 +201,7 @@ class Continued:
             elif value != one.default and value != known and one.name not in MAY_DIFFER:
                 flag = f"{flag_of(one.name)}={value}"
                 how = "without it" if known is None else f"with {known}"
-                raise UsageError(f"{flag}: {self.name} was trained {how}; omit it")
+                raise UsageError(f"{flag}: {self.name} was trained {how}; omit this option")
             found[one.name] = known if value == one.default else value
         return replace(given, **found)
 
@@ -235,7 +235,7 @@ class Continued:
         if has_one_label:
             warn(
                 f"{self.name}: all new documents have the label {next(iter(corpus.counts))!r}, so "
-                "that other labels become less probable; add documents of other labels"
+                "other labels become less probable; add documents with other labels"
             )
         return Start(weights, scale.astype(np.float32), new, has_one_label)
 

@@ -73,7 +73,7 @@ class DocumentsJob:
         if len(classes) == 1:
             raise CorpusError(
                 f"{self.docs[0]}: all documents have the label {classes[0]!r}; use documents of "
-                f"two classes or more{hint}"
+                f"at least two classes{hint}"
             )
         broken = [name for name in classes if not INTEGER.fullmatch(name)]
         if (
@@ -157,7 +157,7 @@ class Dataset:
             by_class = class_weights(self.class_weight, self.classes, labels, self.sample_weight)
             if not by_class.all():
                 raise UsageError(
-                    "--class-weight: weights must be above 0; to ignore a label, remove its "
+                    "--class-weight: weights must be positive; to ignore a label, remove its "
                     "documents"
                 )
             by_document = of_documents(by_class, data.labels)
@@ -271,15 +271,15 @@ def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str =
     """
     path, suffix = docs[0], PurePath(docs[0]).suffix.lower()
     if text is not None and text.is_by_token:
-        return f"{path}: no sentence has tags; give one TOKEN ... TAG line per token"
+        return f"{path}: no sentence has tags; write one line TOKEN ... TAG per token"
     advice = "write each line as LABEL<TAB>TEXT"
     if isinstance(path, Table) and path.label:
-        advice = f"column {','.join(path.label)!r} is empty in all rows; name another column "
+        advice = f"column {','.join(path.label)!r} is empty in all rows; choose another column "
         advice += "with --label-column"
     elif isinstance(path, Table):
-        advice = "name the label column with --label-column"
+        advice = "select the label column with --label-column"
     elif suffix in (".csv", ".json", ".jsonl"):
-        advice = "name the columns with --text-column and --label-column"
+        advice = "select the columns with --text-column and --label-column"
     elif suffix == ".npz":
         advice = "use --labels FILE"
     elif is_vectors(path):
@@ -333,7 +333,7 @@ def read(
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(f"--labels={labels}: requires .npz files; omit it for text")
+        raise UsageError(f"--labels={labels}: is not supported for text; omit --labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
@@ -396,7 +396,8 @@ def _weight_of(document: Document) -> list[float]:
         weight = math.nan
     if not 0 <= weight < math.inf:
         raise CorpusError(
-            f"{document.place}: the weight {value!r:.40} is not a nonnegative number; correct it"
+            f"{document.place}: the weight {value!r:.40} is not a nonnegative number; correct the "
+            "weight"
         )
     return [weight]
 
@@ -476,7 +477,7 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     if options.fraction and len(labels) > 1 and (len(classes) == 1 or not read.labels):
         raise _too_few(options, len(read.labels), len(read.held_labels))
     if options.holdout is not None and read.labels and not read.held_labels:
-        raise UsageError(f"{given}: contains no document with a label; use labeled documents")
+        raise UsageError(f"{given}: contains no labeled documents; use documents with labels")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
             f"{given}: none of the labels occurs in the training documents, whose labels "
@@ -486,8 +487,8 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
 
 def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
     return UsageError(
-        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents for training, "
-        "with fewer than two labels; hold out fewer documents"
+        f"--holdout={options.holdout}: the {kept} of {kept + held:,} documents left for training "
+        "have fewer than two labels; hold out fewer documents"
     )
 
 

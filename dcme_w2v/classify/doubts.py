@@ -68,7 +68,8 @@ class Doubts:
         if numbers and others and {*numbers} <= {"0", "1"}:
             warn(
                 f"{self._path}: {' and '.join(numbers)} are treated as classes, like "
-                f"{min(others)!r:.60}; if they mean no and yes, use names of labels instead"
+                f"{min(others)!r:.60}; if 0 and 1 mean no and yes, list the names of the labels "
+                "that apply"
             )
         if len(self._classes) > 1 and min(self._classes.values()) == self._documents:
             warn(

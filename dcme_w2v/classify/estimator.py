@@ -212,7 +212,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
             if seconds is not None:
-                raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
+                raise UsageError(
+                    f"tune={self.tune}: is not supported with cluster; omit tune or cluster"
+                )
         elif seconds is None:
             given = for_numbers(given, matrix, classes)
         data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
@@ -251,13 +253,13 @@ class MaxentClassifier(LinearMixin, Estimator):
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
-                    f"{name}={value}: is not supported with an indicator matrix; omit it"
+                    f"{name}={value}: is not supported with an indicator matrix; omit {name}"
                 )
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):
             raise UsageError(
-                "y assigns no labels, since all entries are 0; set an entry to 1 for each label "
-                "of a row"
+                "y assigns no labels, because all entries are 0; in each row, set the entries of "
+                "the correct labels to 1"
             )
         given = replace(options_of(self), loss="hinge")
         warn_of_short_rows(data.matrix, given.bias)
@@ -320,7 +322,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             )
         if self.class_weight == "balanced":
             raise UsageError(
-                'class_weight="balanced": is supported only by fit; for partial_fit, use a dict'
+                'class_weight="balanced": is supported only by fit; '
+                "partial_fit requires a dict of weights"
             )
         options = replace(options_of(self), epochs=1, solver="sgd")
         if options.loss is None and not first and is_hinge_possible(options):
@@ -333,7 +336,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         count = len(self.classes_)
         if several and classes is not None and not np.array_equal(self.classes_, classes):
             raise UsageError(
-                f"partial_fit: classes must be the column numbers 0 to {count - 1}; omit them"
+                f"partial_fit: classes must be the column numbers 0 to {count - 1}; omit classes"
             )
         problem = Problem(data, count, options, several).with_none()
         options, data = problem.options({}), problem.data
@@ -366,20 +369,21 @@ class MaxentClassifier(LinearMixin, Estimator):
         if first:
             if classes is None:
                 raise UsageError(
-                    "partial_fit: the first call requires all labels; give them as classes"
+                    "partial_fit: the first call requires the argument classes; pass a list of "
+                    "all labels"
                 )
             self.classes_ = np.unique(np.asarray(classes))
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
-                "partial_fit: classes differ from the classes of the first call; use the same "
-                "classes, or omit them"
+                "partial_fit: the argument classes differs from the first call; pass the same "
+                "classes, or omit the argument"
             )
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(
-                f"partial_fit: label {labels[~known][0]} is not in classes; give all labels as "
+                f"partial_fit: label {labels[~known][0]} is not in classes; pass all labels as "
                 "classes in the first call"
             )
         return self._weighted(matrix, numbers[:, None].tolist(), sample_weight, once=False)
@@ -428,7 +432,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
             raise AttributeError(
-                "this model has no single weight table, because it consists of models that vote; "
+                "this model consists of several voting models, so it has no single weight table; "
                 "train with another value of distribute"
             )
         return self._weights

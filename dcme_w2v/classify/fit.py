@@ -341,7 +341,7 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
         now = float(np.average(found, weights=weights))
         raise DivergedError(
             f"training diverged: the score on training documents is {now:.4f}, but "
-            f"cross-validation reached {now + fall:.4f}; use a lower --lr, or other weights"
+            f"cross-validation reached {now + fall:.4f}; use a lower --lr, or less extreme weights"
         )
 
 
@@ -610,8 +610,8 @@ def _by_lbfgs(task: Task) -> None:
     task.iterate(run)
     if len(task.records) == task.options.epochs:
         warn(
-            f"L-BFGS stopped after {task.options.epochs} iterations, before it reached the "
-            "optimum; raise --epochs, or use a larger --l2"
+            f"L-BFGS stopped after {task.options.epochs} iterations without converging; raise "
+            "--epochs, or use a larger --l2"
         )
 
 

@@ -48,20 +48,21 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
         found = csr_matrix(y)
     except (TypeError, ValueError):
         raise UsageError(
-            "y has several columns that are not numeric; use an indicator matrix of 0 and 1"
+            "y has several columns, but is not numeric; use an indicator matrix of 0 and 1"
         ) from None
     if found.shape[0] != rows:
         raise UsageError(
-            f"X has {rows} rows, but y has {found.shape[0]}; give one row of y per row of X"
+            f"X has {rows} rows, but y has {found.shape[0]}; pass one row of y per row of X"
         )
     if not 2 <= found.shape[1] <= MAX_LABELS:
         raise UsageError(
-            f"y is a sparse matrix with {found.shape[1]} columns; give one column per label"
+            f"y is a sparse matrix with {found.shape[1]} columns; use one column for each of at "
+            "least two labels"
         )
     found.sum_duplicates()
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
         raise UsageError(
-            f"y has the entry {wrong[0]!r}: an indicator matrix may contain only 0 and 1"
+            f"y has the entry {wrong[0]!r}, but an indicator matrix may contain only 0 and 1"
         )
     found.eliminate_zeros()
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]

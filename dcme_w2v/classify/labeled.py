@@ -139,7 +139,7 @@ def class_weights(
         held = sums > 0
         found[held] = sums.sum() / (held.sum() * sums[held])
     elif not isinstance(given, Mapping):
-        raise UsageError(f"--class-weight={given!r}: must be balanced, or map labels to weights")
+        raise UsageError(f"--class-weight={given!r}: must be 'balanced', or map labels to weights")
     else:
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
@@ -147,11 +147,14 @@ def class_weights(
                 # Weights of labels without documents are ignored, as in scikit-learn.
                 if place.keys() <= given.keys():
                     continue
-                raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
+                raise UsageError(
+                    f"--class-weight: no document has the label {name!r}; remove this label from "
+                    "--class-weight"
+                )
             if not isinstance(weight, Real) or weight < 0 or not weight <= MOST_WEIGHT:
                 raise UsageError(
-                    f"--class-weight: {name!r} has the weight {weight!r}; use a number above 0 "
-                    f"and at most {MOST_WEIGHT:,}"
+                    f"--class-weight: the label {name!r} has the weight {weight!r}; use a number "
+                    f"above 0 and at most {MOST_WEIGHT:,}"
                 )
             found[place[name]] = weight
     return found
@@ -191,13 +194,13 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
         else:
             raise UsageError(
                 f"the label {reprlib.repr(label)} has the type {type(label).__name__}; use "
-                "integers, booleans, or Unicode text without NUL"
+                "integers, booleans, or Unicode text without NUL characters"
             )
         kinds.setdefault(kind, label)
     if len(kinds) > 1:
         one, other, *_ = (reprlib.repr(label) for label in kinds.values())
         raise UsageError(
-            f"the labels {one} and {other} have different types; use labels of one type"
+            f"the labels {one} and {other} have different types; use labels of the same type"
         )
     return next(iter(kinds), "text")
 

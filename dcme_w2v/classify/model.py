@@ -328,21 +328,21 @@ class Predictor(Sealed, Shown, ABC):
             found.label, found.against = known[found.label], known[found.against]
             return found
         if label is None:
-            raise UsageError("there is nothing to explain; name a label, a text, or both")
+            raise UsageError("neither a label nor a text is given; pass at least one of them")
         weights = self.weights_of_class(self.classes.index(label))
         return Explanation(self.highest_weighted(weights, count), known[label])
 
     def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
         if self.text is None or self.text.is_by_token:
             raise UsageError(
-                "--text: is not supported, because the model does not classify texts; omit it"
+                "--text: is not supported, because the model does not classify texts; omit --text"
             )
         rows = self.align_features(self.rows(list(as_texts([text]))))
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
             raise UsageError(
                 "--text: is not supported, because the model has no weights per word and label; "
-                "omit it"
+                "omit --text"
             )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
         check_scores(scores)

@@ -49,7 +49,7 @@ class FeatureOptions(Checked):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words and as many character n-grams (default: at least 40,000)",
+        "keep the N most frequent words and N character n-grams (default: at least 40,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -78,7 +78,7 @@ class FeatureOptions(Checked):
     )
     lead_ngrams: int | None = option(
         None,
-        "also use n-grams of up to N words from the first --lead words (default: 1 or 2)",
+        "also use n-grams of up to N words within the first --lead words (default: 1 or 2)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -209,8 +209,8 @@ class ClassifyOptions(Checked):
     )
     solver: str | None = option(
         None,
-        "optimizer: gradient descent (sgd), L-BFGS for softmax, dual coordinate descent for hinge "
-        "(default: dual for few documents)",
+        "optimizer: stochastic gradient descent (sgd), L-BFGS for softmax, or dual coordinate "
+        "descent for hinge (default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
@@ -333,7 +333,8 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "search for the best settings for SECONDS (default: 60); 0 turns off all comparisons",
+        "time limit for comparing settings by cross-validation (default: 60); 0 turns comparisons "
+        "off",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -364,8 +365,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "average the shards' weights once (mixture) or every epoch (iterate), vote, or sum "
-        "gradients",
+        "combine shards: average weights once (mixture) or every epoch (iterate), vote, or "
+        "sum gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -424,7 +425,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
         if options.loss != "hinge" or options.l2 == 0:
             raise UsageError(
-                "--solver=dual: requires --loss=hinge and an --l2 above 0; use both, or omit "
+                "--solver=dual: requires --loss=hinge and a positive --l2; set both, or omit "
                 "--solver"
             )
     if options.loss == "hinge":
@@ -459,7 +460,10 @@ def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
     known = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
-            raise UsageError(f"{given}: is not supported with {flag_of(name)} {value}; omit one")
+            raise UsageError(
+                f"{given}: is not supported with {flag_of(name)} {value}; omit one of the two "
+                "options"
+            )
     return replace(options, objective="gd")
 
 
@@ -469,7 +473,8 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(
-                f"--objective=tree: is not supported with {flag_of(name)} {value}; omit one"
+                f"--objective=tree: is not supported with {flag_of(name)} {value}; omit one of "
+                "the two options"
             )
     found = {
         "loss": "hinge", "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
@@ -521,7 +526,7 @@ class ShrinkOptions(Checked):
     )
     max_bytes: int | None = option(
         None,
-        "keep as many weights as fit into a file of N bytes",
+        "keep only as many weights as fit into a file of N bytes",
         minimum=1,
     )
 
@@ -551,7 +556,7 @@ def kept_weights(keep: str | None, total: int) -> int:
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is not a number or fraction of weights; use 5000, 0.1 or 1/20, "
-            "for example"
+            f"--keep={keep}: is neither a number nor a fraction of weights; use, for example, "
+            "5000, 0.1 or 1/20"
         )
     return max(1, int(share * total))

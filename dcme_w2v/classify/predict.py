@@ -77,7 +77,8 @@ def test(
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
             raise UsageError(
-                f"{flags[0]}: is supported only for models that assign labels to documents; omit it"
+                f"{flags[0]}: is supported only for models that assign labels to documents; omit "
+                "this option"
             )
         if confusion is not None and model.multilabel:
             raise UsageError("--confusion: requires one label per document; use --per-class")
@@ -89,8 +90,8 @@ def test(
     except _SeveralLabels:
         if STANDARD in map(str, docs):
             raise UsageError(
-                f"{STANDARD}: some later documents have several labels, so the input must be read "
-                "again; use a file"
+                f"{STANDARD}: a later document has several labels, so the input must be read "
+                "again; use a file instead"
             ) from None
         tested.run(True)
     measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled
@@ -264,7 +265,7 @@ def predict(
             flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
             raise UsageError(
                 f"{flag}: is not supported by a token classifier, which predicts one tag per "
-                "token; omit it"
+                "token; omit this option"
             )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
@@ -294,7 +295,7 @@ def write_predictions(
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
         what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what}: is not supported by a token classifier; omit it")
+        raise UsageError(f"{what}: is not supported by a token classifier; omit this option")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]

@@ -167,8 +167,8 @@ def within(
     assert options.max_bytes is not None
     if options.keep is not None:
         raise UsageError(
-            "--max-bytes: is not supported with --keep, because the size decides how many weights "
-            "to keep; omit --keep"
+            "--max-bytes: is not supported with --keep, because the file size determines how many "
+            "weights are kept; omit --keep"
         )
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
@@ -185,7 +185,8 @@ def within(
         value = measure(fitting) if measure is not None else 0.0
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"{levels} levels: {count / ranking.count:.2%} of the weights, {size:,} bytes{shown}"
+            f"{levels} levels: {count / ranking.count:.2%} of the weights kept, {size:,} "
+            f"bytes{shown}"
         )
         if best is not None and (value, -fitting.record["loss"]) <= best[:2]:
             return False
@@ -202,7 +203,7 @@ def within(
     if best is None:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest possible model takes {smallest:,} "
-            "bytes; use at least that"
+            "bytes; raise --max-bytes"
         )
     return best[2]
 

@@ -156,12 +156,13 @@ class TextClassifier(ProtocolEstimator):
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
             raise UsageError(
-                "y has a different form than in the first call; use labels in the same form"
+                "y has a different form than in the first call; pass single labels, lists or an "
+                "indicator matrix in all calls"
             )
         self._several, self._indicator = several, indicator
         if len(texts) != len(given):
             raise UsageError(
-                f"there are {len(texts)} texts, but {len(given)} labels; give one per text"
+                f"there are {len(texts)} texts, but {len(given)} labels; pass one label per text"
             )
         if not any(given):
             raise UsageError("no text has a label; use texts with at least two different labels")
@@ -381,8 +382,8 @@ def _recorded_indicator(model: Predictor) -> Indicator | None:
     except (TypeError, ValueError):
         pass
     raise FormatError(
-        f"the model's record of its indicator matrix ({INDICATOR}) does not match its classes; "
-        "train the model again"
+        f"the recorded indicator matrix ({INDICATOR}) does not match the model's classes; train "
+        "the model again"
     )
 
 
@@ -424,7 +425,7 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
     labels = [None if several and is_null(one) else one for one in labels]
     if several and (single := [x for x in labels if not isinstance(x, (*_LISTS, str, type(None)))]):
         raise UsageError(
-            f"y mixes lists of labels with {single[0]!r:.40}; use only lists (None for unlabeled "
+            f"y mixes lists of labels with {single[0]!r:.40}; pass only lists (None for unlabeled "
             "texts)"
         )
     lists = [one if several and not isinstance(one, str) else [one] for one in labels]
@@ -434,12 +435,12 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         name = name_of_label(label, kind)
         if known.setdefault(name, label) != label:
             raise UsageError(
-                f"the label {label!r} has the same spelling in files as another label; rename "
-                "one of them"
+                f"the label {label!r} would be spelled like another label in files; rename one of "
+                "the two labels"
             )
         if kind == "text" and name != label:
             raise UsageError(
-                f"the label {label!r:.80} is written as {name!r:.80} in files; rename it"
+                f"the label {label!r:.80} is written as {name!r:.80} in files; rename the label"
             )
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"{joined[0]!r} counts as one label; use a list of labels if a text has several")

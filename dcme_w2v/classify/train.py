@@ -275,8 +275,8 @@ class _Models:
         reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
-                f"{self.corpus.none:,} documents with none of the labels are ignored, because "
-                "only the hinge loss can use them; use --loss hinge"
+                f"{self.corpus.none:,} documents without any label are ignored; to train on them, "
+                "too, use --loss hinge"
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
@@ -428,12 +428,13 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     searched = (*resumed, "--cluster", "--tune")
     for what, applies, excluded, remedy in (
         ("label trees (--objective tree)", options.objective == "tree", given,
-         "omit it, or use --loss hinge"),
-        ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or use --solver sgd"),
+         "omit this option, or use --loss hinge"),
+        ("--solver lbfgs", options.solver == "lbfgs", resumed,
+         "omit this option, or use --solver sgd"),
         ("--init, which takes the settings of its "
-            "model", job.init is not None, searched, "omit it"),
+            "model", job.init is not None, searched, "omit this option"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),
-         "run --tune without it first, and then give the chosen settings"),
+         "run --tune without this option first, then pass the chosen settings"),
     ):  # fmt: skip
         flags = [flag for flag in excluded if applies and given[flag] is not None]
         if flags:

@@ -402,7 +402,7 @@ def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
         warn(
-            f"the mean norm of the rows, {length:.1g}, is far below the bias, {bias:g}, so that "
+            f"the mean norm of the rows, {length:.1g}, is far below the bias, {bias:g}, so "
             "training may diverge or ignore the features; scale the rows to a norm of about 1"
         )
 

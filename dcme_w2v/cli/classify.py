@@ -45,14 +45,14 @@ probability_option = flag(
 )
 labels_option = flag(
     "--labels FILE",
-    "labels of the rows in .npz or .mtx files, one line per row (separator: |)",
+    "row labels for .npz or .mtx files, one line per row (separator: |)",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "number of labels to print per document; 0 prints all above the multi-label model's threshold",
+    "number of labels per document; 0 prints all labels above a multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -79,8 +79,7 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of a label's documents, such as spam=3 (repeatable); balanced equalizes the total "
-    "weights",
+    "weight of a label's documents, such as spam=3 (repeatable), or balanced: equal total weights",
     multiple=True,
     group="Objective",
 )

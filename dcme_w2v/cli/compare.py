@@ -20,7 +20,7 @@ _LISTS = ("before", "after")
 @arguments("<vectors...")
 @flag(
     "--with VECTORS...",
-    "files of vectors trained on the second text, one for each random seed",
+    "vector files trained on the second text, one per random seed",
     name="others",
     multiple=True,
     path=READS,

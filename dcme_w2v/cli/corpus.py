@@ -107,7 +107,7 @@ def phrases(
     from dcme_w2v.formats.corpus import CorpusPaths
 
     if not corpus:
-        raise UsageError("no corpus was given; name files or folders, or use - for standard input")
+        raise UsageError("no corpus was given; pass files or folders, or - for standard input")
     progress = not quiet and "stderr"
     found = dw.phrases(
         CorpusPaths(corpus), output, read_table=read_table, progress=progress, **values

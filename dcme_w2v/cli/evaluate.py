@@ -36,7 +36,7 @@ def evaluate() -> None:
 @arguments("<vectors <questions")
 @flag(
     "--limit N",
-    "use only the N most frequent words in questions and answers",
+    "restrict questions and answers to the N most frequent words",
     default=30_000,
     low=1,
 )

@@ -105,7 +105,7 @@ def _prompted() -> Iterator[str]:
 @flag("--among WORDS", "print only neighbors that are in this space-separated list of words")
 @flag(
     "--stability VECTORS...",
-    "also print how many of these files, trained with other seeds, list each neighbor",
+    "vector files trained with other seeds; print how many of them also list each neighbor",
     name="others",
     multiple=True,
     path=READS,
@@ -221,7 +221,9 @@ def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
     """Return the words that have a vector, and warn about the others."""
     known = [word for word in words if word in v]
     if not known:
-        raise UsageError(f"--among: {path} contains none of these words; check spelling and case")
+        raise UsageError(
+            f"--among: {path} contains none of the words to choose from; check spelling and case"
+        )
     if len(known) < len(words):
         missing = [word for word in words if word not in known]
         warn(f"{_no_vector(path, missing, v.words)}; skipped")

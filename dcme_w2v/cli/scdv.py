@@ -95,8 +95,8 @@ def fit(
 @scdv.command("topics", example="dcme-w2v scdv topics model -k 5")
 @arguments("<model")
 @flag("-k N", "number of words per topic", name="words", default=10, low=1)
-@flag("--coherence DOCS", "also report the coherence of the topics in these documents", path=READS)
-@flag("--word WORD", "print only the topics of this word; they show its senses")
+@flag("--coherence DOCS", "also report topic coherence, measured on these documents", path=READS)
+@flag("--word WORD", "print only this word's topics, which show its senses")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:

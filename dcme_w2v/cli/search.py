@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 )
 @flag(
     "--vectors VECTORS",
-    "add cosines of these word vectors to the document scores",
+    "also score documents by cosine similarity, using these word vectors",
     path=READS,
 )
 @output_option("MODEL", "write the index to this file, which can later replace DOCS",
@@ -90,9 +90,9 @@ def search(
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if not is_asked and "k" in given_options():
-        raise UsageError("-k: has no effect without queries; omit it, or use --query")
+        raise UsageError("-k: has no effect without queries; omit -k, or use --query")
     if as_json and not (is_asked or duplicates):
-        raise UsageError("--json: nothing is printed without queries; omit it, or use --query")
+        raise UsageError("--json: nothing is printed without queries; omit --json, or use --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
             "standard input cannot supply both DOCS and queries; pass queries with --query"

@@ -65,7 +65,10 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
     for param in ctx.command.params:
         if param.name in names and ctx.params.get(param.name):
             own = "--table" if param.name == "as_json" else own
-            raise UsageError(f"{own}: is not supported with {max(param.opts, key=len)}; omit one")
+            raise UsageError(
+                f"{own}: is not supported with {max(param.opts, key=len)}; omit one of the two "
+                "options"
+            )
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:

@@ -87,9 +87,9 @@ def train(
             f"no corpus was given, because {unk} was read as the value of --unk; put --unk last"
         )
     if not corpus:
-        raise UsageError("no corpus was given; name files or folders, or use - for standard input")
+        raise UsageError("no corpus was given; pass files or folders, or - for standard input")
     if "output" not in given and not dry_run:
-        raise UsageError("no --output is given; name a file for the vectors, or use --dry-run")
+        raise UsageError("no --output was given; choose a file for the vectors, or use --dry-run")
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",

@@ -65,8 +65,8 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
     if not hasattr(loaded, "transform"):
         kind = kind_of_artifact(model)
         raise UsageError(
-            f"{model}: is a file of kind {kind!r}; use a model from scdv fit, latent fit "
-            "or fuse fit"
+            f"{model}: is a {kind!r} file, which cannot transform documents; use a model from "
+            "scdv fit, latent fit or fuse fit"
         )
     found: Iterator[Any] = pieces(loaded, docs, None)
     rows = ((loaded.transform(matrix, threads), labels) for matrix, labels, _ in found)

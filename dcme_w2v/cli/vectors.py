@@ -43,8 +43,7 @@ KV = (
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "vectors that --to writes: weighted for sentence means (static, the default) or unchanged "
-    "(mean)",
+    "vectors in the --to folder: weighted for averaging (static, the default) or unchanged (mean)",
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
@@ -73,7 +72,7 @@ def convert(source: str, target: str, **values: Any) -> None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
         raise UsageError(
-            f"--to={FOLDER}: pooling does not support changes to the vectors; omit --format, "
+            f"--to={FOLDER}: is not supported with options that change the vectors; omit --format, "
             "--unit, --postprocess and --invalid"
         )
     else:
@@ -202,7 +201,7 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "file of labels: one line of tab-separated columns per row",
+    "file with one line of tab-separated labels per row",
     path=READS,
 )
 @flag(

@@ -39,8 +39,8 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: a package is missing ({error}); run pip install "
-            "distributed cryptography"
+            f"--cluster={address}: a package is missing ({error}); run: pip install distributed "
+            "cryptography"
         ) from error
     with opened(address, where, reporter) as executor:
         yield executor

@@ -125,7 +125,7 @@ class DaskExecutor(Executor):
         except ClusterError as error:
             raise ClusterError(
                 f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s "
-                "(it has stopped or is cut off); restart it"
+                "(it has stopped or is cut off); restart the cluster"
             ) from error
         for worker, theirs in sorted(found.items()):
             if theirs != own:
@@ -174,7 +174,9 @@ class DaskExecutor(Executor):
             self._lost += 1
             self.reporter.message(f"worker {_name(worker)} is lost; its work will be repeated")
         if self._known and not self._known & found:
-            raise ClusterError("all workers are lost; if they ran out of memory, use more --shards")
+            raise ClusterError(
+                "all workers were lost; if they ran out of memory, use more --shards"
+            )
         self._known, self._looked = found, now
 
 
@@ -204,7 +206,7 @@ def _error(error: BaseException) -> BaseException:
 
 
 def _no_answer() -> ClusterError:
-    return ClusterError("the cluster's scheduler does not answer; restart it")
+    return ClusterError("the cluster's scheduler does not answer; restart the cluster")
 
 
 def _run(function: Callable[..., Any], label: str, *args: Any) -> Any:
@@ -252,15 +254,16 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
             raise
         except (*FAILED, ValueError, RuntimeError, TypeError) as error:
             raise ClusterError(
-                f"--cluster={address}: no scheduler answers ({' '.join(str(error).split())}): "
-                f"start dask scheduler there, with certificates for tls; {advice}"
+                f"--cluster={address}: no scheduler answered ({' '.join(str(error).split())}); "
+                f"run dask scheduler on that machine, with certificates for tls://; {advice}"
             ) from error
         stack.callback(_close, client)
         try:
             client.wait_for_workers(least, timeout=START_SECONDS)
         except FAILED as error:
             raise ClusterError(
-                f"--cluster={address}: has too few workers after {START_SECONDS:g} s; {advice}"
+                f"--cluster={address}: too few workers connected within {START_SECONDS:g} s; "
+                f"{advice}"
             ) from error
         executor = DaskExecutor(client, reporter)
         executor.check_versions()

@@ -131,7 +131,9 @@ class Distributed:
             raise UsageError("--distribute=iterate: requires --solver=sgd")
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
-            raise UsageError(f"{flag}={folder}: is not supported with --cluster; omit one")
+            raise UsageError(
+                f"{flag}={folder}: is not supported with --cluster; omit one of the two options"
+            )
         return dataclasses.replace(options, threads=options.threads or 1)
 
     def train(self, task: Task) -> None:

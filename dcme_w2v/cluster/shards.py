@@ -88,8 +88,8 @@ class Shard:
                 )
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(
-                    f"{span.path}: has {here} bytes on this worker, but {size} bytes where the "
-                    f"program runs; {remedy}"
+                    f"{span.path}: has {here} bytes on this worker, but {size} bytes on the main "
+                    f"machine; {remedy}"
                 )
         return Corpus(self.spans)
 

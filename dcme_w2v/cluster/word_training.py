@@ -392,8 +392,8 @@ def cluster_of(
     where = parsed(job.cluster)
     if job.shards is None and isinstance(where, str):
         raise UsageError(
-            f"--dry-run: also requires --shards, because the workers of --cluster={job.cluster} "
-            "are unknown"
+            "--dry-run: also requires --shards, because the number of workers at "
+            f"--cluster={job.cluster} is unknown"
         )
     yield job, Cluster(job.shards or max(1, int(where)), None)
 
@@ -408,7 +408,9 @@ def _checked(job: TrainJob) -> TrainJob:
             f"--cluster={job.cluster}: sentences in memory are not supported; use files"
         )
     if job.init_vocab != "new":
-        raise UsageError(f"--init-vocab={job.init_vocab}: is not supported with --cluster; omit it")
+        raise UsageError(
+            f"--init-vocab={job.init_vocab}: is not supported with --cluster; omit --init-vocab"
+        )
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")

@@ -207,7 +207,9 @@ def check_mixed(options: TrainOptions) -> None:
             f"--objective={' or '.join(MIXED)}"
         )
     if options.word_order:
-        raise UsageError("--word-order: is not supported with --cluster; omit one")
+        raise UsageError(
+            "--word-order: is not supported with --cluster; omit one of the two options"
+        )
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:

@@ -98,7 +98,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     if is_other := differs(area, count):
         reporter.message(
             "warning: the unlabeled documents differ from the labeled ones (a classifier separates "
-            f"them with an area under the curve of {area:.2f}), so cross-validation cannot choose "
+            f"them with a ROC AUC of {area:.2f}), so cross-validation cannot choose "
             f"the model; using {given}. If the documents to be classified resemble the labeled "
             "ones, use classify train instead"
         )
@@ -117,8 +117,9 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     }
     shown = ", ".join(f"{name} {accuracy[name]:.4f} ({found[name]:.3g})" for name in found)
     reporter.message(
-        f"cross-validation accuracy (and weight) of each model: {shown}; log-likelihood of the "
-        f"weighted sum {log_likelihood:.4f}, of a uniform guess {-np.log(data.classes):.4f}"
+        f"cross-validation accuracy (and weight) per model: {shown}; log-likelihood: "
+        f"{log_likelihood:.4f} for the weighted sum, {-np.log(data.classes):.4f} for a uniform "
+        "guess"
     )
     if line := _too_many_labels(accuracy):
         reporter.message(line)

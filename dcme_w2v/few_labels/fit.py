@@ -201,7 +201,8 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
         raise CorpusError(
-            f"there are {count} labeled documents, but at least two are required; add some"
+            f"there are {count} labeled documents, but at least two are required; label more "
+            "documents"
         )
     if options.folds > count:
         raise UsageError(
@@ -217,8 +218,8 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     shared = there & (np.bincount(data.unlabeled.matrix.indices, minlength=columns) > 0)
     if not shared.any():
         raise CorpusError(
-            f"no unlabeled document contains any of the {int(there.sum()):,} features of the "
-            "labeled ones; use other documents"
+            f"no unlabeled document contains any of the {int(there.sum()):,} features that the "
+            "labeled documents contain; use other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     if len(few) and (options.initial == "supervised" or options.choose):
@@ -300,7 +301,8 @@ def fit_out_of_fold(
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError(
-            "no class has two labeled documents; add documents, or use --initial=self-training"
+            "no class has two labeled documents; label more documents, or use "
+            "--initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
     for one in own.values():  # calibrate scores that will be summed

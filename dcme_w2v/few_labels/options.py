@@ -36,20 +36,20 @@ class FusedOptions(Checked):
 
     levels: int = option(
         8,
-        "number of levels to which feature impacts are rounded",
+        "number of levels for rounding feature impacts",
         minimum=1,
         maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "impact of a feature on a class: log ratio, difference (centered) or the paper's formula "
+        "how to compute feature impacts: log ratio (log), difference (centered) or paper formula "
         "(default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "train the initial model only on labels, or also on its own predictions (default: "
+        "train the initial model on labels (supervised), or also on its own predictions (default: "
         "self-training)",
         choices=("self-training", "supervised"),
         advanced=True,
@@ -63,8 +63,8 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: distilled, levels added to the initial scores (beside), or only levels "
-        "(default: distill)",
+        "final model: distilled (distill), impact levels plus the initial scores (beside), or "
+        "only impact levels (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
@@ -103,7 +103,7 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: combines several models, but other options select one; omit --choose, or "
+            "--choose: is not supported with options that select a single model; omit --choose, or "
             "omit --preset, --initial, --rounds and --final"
         )
     if choose is None and free:

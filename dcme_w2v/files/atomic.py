@@ -203,7 +203,9 @@ def open_log(path: PathLike, append: bool) -> TextIO:
 def check_text(path: PathLike) -> None:
     """Raise an early error if `path` cannot be written or has the suffix of a binary format."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
-        raise UsageError(f"{os.fspath(path)}: text cannot be written as {suffix}; name a .txt file")
+        raise UsageError(
+            f"{os.fspath(path)}: text cannot be written as {suffix}; choose a .txt file"
+        )
     check_writable(path)
 
 
@@ -212,7 +214,7 @@ def check_log(path: PathLike) -> None:
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
-            f"{os.fspath(path)}: a log cannot be written compressed; name a .jsonl file"
+            f"{os.fspath(path)}: a log cannot be written compressed; choose a .jsonl file"
         )
 
 
@@ -242,8 +244,8 @@ def target_of(path: PathLike) -> Path:
             continue
         if _is_planted(link, place.parent):
             raise UsageError(
-                f"{os.fspath(path)}: {place} is another user's symbolic link in a folder that "
-                "everyone can write to; name the file itself"
+                f"{os.fspath(path)}: {place} is another user's symbolic link in a world-writable "
+                "folder; use the path of the file itself"
             )
         with write_errors(path):
             aim = place.readlink()
@@ -311,7 +313,9 @@ def check_parent(name: str, target: Path) -> None:
     if target.parent.is_dir():
         return
     if "://" in name:
-        raise UsageError(f"{name}: a URL cannot be written to; write a local file, then upload it")
+        raise UsageError(
+            f"{name}: writing to a URL is not supported; write a local file, then upload it"
+        )
     advice = "write $HOME for ~ in quotes" if "~" in target.parts else "create it first"
     raise UsageError(f"{name}: the folder {target.parent} does not exist; {advice}")
 
@@ -330,10 +334,12 @@ def check_writable(path: PathLike) -> None:
             elif not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             elif not (stat.S_ISFIFO(kind := Path(path).stat().st_mode) or stat.S_ISCHR(kind)):
-                raise UsageError(f"{os.fspath(path)}: is a socket or a disk device; name a file")
+                raise UsageError(f"{os.fspath(path)}: is a socket or a disk device; choose a file")
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
-        raise UsageError(f"{os.fspath(path)}: ends with a slash, so it names a folder; name a file")
+        raise UsageError(
+            f"{os.fspath(path)}: ends with a slash, which denotes a folder; choose a file"
+        )
     with write_errors(path):
         target = target_of(path)
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
@@ -423,8 +429,8 @@ def check_suffix(path: PathLike) -> None:
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(
-            f"{os.fspath(path)}: cannot be written without the package zstandard; pip install "
-            "zstandard, or name a .gz file"
+            f"{os.fspath(path)}: cannot be written without the package zstandard; run: pip "
+            "install zstandard, or choose a .gz file"
         )
 
 

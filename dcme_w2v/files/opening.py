@@ -227,7 +227,9 @@ class CorpusFile(io.RawIOBase):
 
     def _sniffed(self, head: bytes) -> str | None:
         if (kind := sniff(head)) in ARCHIVES:
-            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it and use its files")
+            raise ArchiveError(
+                f"{self.path}: is a {kind} archive; unpack it, and use the extracted files"
+            )
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
@@ -255,7 +257,7 @@ class CorpusFile(io.RawIOBase):
                         return
                     raise CorpusError(
                         f"{self.path}: the {method} data is truncated at byte {self.bytes_read} "
-                        "of the compressed file; get the whole file"
+                        "of the compressed file; download or copy the file again"
                     )
                 data = getattr(member, "unconsumed_tail", b"") + data[step:]
             data = member.unused_data + data
@@ -267,12 +269,13 @@ class CorpusFile(io.RawIOBase):
             yield
         except ImportError:
             raise CorpusError(
-                f"{self.path}: is compressed with {method}; pip install zstandard to read it"
+                f"{self.path}: reading {method} requires the package zstandard; run: pip install "
+                "zstandard"
             ) from None
         except Exception as error:  # each decompression library raises its own exceptions
             raise CorpusError(
                 f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
-                f"of the compressed file ({error}); get the file again"
+                f"of the compressed file ({error}); download or copy the file again"
             ) from error
 
 
@@ -307,7 +310,9 @@ def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[
     while data := read(PACKED_BYTES):
         *lines, rest = (rest + data).split(b"\n")
         if len(rest) > longest:
-            raise CorpusError(f"standard input: a line is longer than {longest:,} bytes; split it")
+            raise CorpusError(
+                f"standard input: a line is longer than {longest:,} bytes; split the line"
+            )
         if lines:
             yield lines
     if rest:
@@ -397,7 +402,7 @@ def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r:.40} occurs twice")
+        raise ValueError(f"the key {twice!r:.40} occurs twice")
     return found
 
 
@@ -464,7 +469,7 @@ def decoded(text: bytes, place: str) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{place}: is not UTF-8 ({error.reason}); convert it") from None
+        raise CorpusError(f"{place}: is not UTF-8 ({error.reason}); convert the file") from None
 
 
 def head_of(path: str) -> bytes:
@@ -515,7 +520,9 @@ def _open_address(path: str) -> Any:
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):
         package = ADDRESSES[path.partition("://")[0]]
-        raise CorpusError(f"{path}: reading it requires {package}; pip install {package}") from None
+        raise CorpusError(
+            f"{path}: reading it requires the package {package}; run: pip install {package}"
+        ) from None
     except Exception as error:
         reason = _stalled(error) or f"cannot be opened: {error}"
         raise UnreadableError(f"{path}: {reason}") from None

@@ -34,7 +34,7 @@ def local(path: str) -> str:
 
     host, slash, rest = path[len(_FILE) :].partition("/")
     if host not in ("", "localhost") or not rest:
-        raise UsageError(f"{path}: names another machine; use file:///PATH, or only the path")
+        raise UsageError(f"{path}: refers to another machine; use file:///PATH, or a plain path")
     return url2pathname(slash + rest)
 
 
@@ -100,9 +100,9 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
             if role != READS and path != address:
                 raise UsageError(f"{shown}: is a URL; use the path {path}")
             if not path:
-                raise UsageError(f"{flag}: the path is empty; name a file")
+                raise UsageError(f"{flag}: the path is empty; choose a file")
             if "\0" in path:
-                raise UsageError(f"{flag}: the path has a NUL character; remove it")
+                raise UsageError(f"{flag}: the path contains a NUL character; remove it")
             if role != READS or "://" not in path:
                 yield _File(role, path, shown, _identity(path, role))
 
@@ -127,7 +127,11 @@ def _check_conflict(target: _File, other: _File) -> None:
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
             return  # --resume and --checkpoint may use the same folder
-        advice = ", which is read; choose another" if is_read else "; give each output its own file"
+        advice = (
+            ", an input file; choose another file"
+            if is_read
+            else "; choose a different file for each output"
+        )
         raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():
         place, folder = (Path(os.path.realpath(one.path)) for one in (target, other))
@@ -142,7 +146,7 @@ def _check_folder(one: _File) -> None:
     place = Path(os.path.realpath(one.path))
     if one.path == STANDARD:
         raise UsageError(
-            f"{one.shown}: a folder cannot be written to standard output; name a folder"
+            f"{one.shown}: a folder cannot be written to standard output; choose a folder"
         )
     if place.exists() and not place.is_dir():
         raise UsageError(f"{one.shown}: is a file; use a folder")

@@ -328,14 +328,14 @@ def check_model_target(path: PathLike, kind: str) -> None:
     name = path_name(path)
     if is_stream(path) or compression_of(path) is not None:
         raise UsageError(
-            f"{name}: a model cannot be written to a pipe or compressed; name another file"
+            f"{name}: a model cannot be written to a pipe or compressed; choose another file name"
         )
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
     # `classify train` writes any kind in OF_CLASSES, depending on the documents.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
-        raise UsageError(f"{name}: already exists and is not a {kind} model; name another file")
+        raise UsageError(f"{name}: already exists and is not a {kind} model; choose another file")
 
 
 # ---- reading ----
@@ -355,9 +355,9 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
         raise _of_another_kind(path, record["kind"], kinds)
     if record.get("version") != version:
         raise FormatError(
-            f"{path}: has format version {shown(record.get('version'))} (by "
-            f"{shown(record.get('program'))}), but this program reads version {version}; fit "
-            "the model again"
+            f"{path}: has format version {shown(record.get('version'))} (written by "
+            f"{shown(record.get('program'))}), but this program reads version {version}; fit the "
+            "model again"
         )
     rest = {key: value for key, value in record.items() if key not in _OWN_KEYS}
     return Model(Path(path), rest, arrays)
@@ -380,8 +380,7 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
     return FormatError(
-        f"{os.fspath(path)}: is a file of kind {shown(kind)}; use one of kind "
-        f"{' or '.join(map(shown, kinds))}"
+        f"{os.fspath(path)}: is a {shown(kind)} file; use a {' or '.join(map(shown, kinds))} file"
     )
 
 

@@ -97,7 +97,8 @@ class Table:
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
         if both := [name for name in self.label if name in self.text]:
             raise UsageError(
-                f"{self.path}: the column {both[0]!r} is both text and label; name two columns"
+                f"{self.path}: the column {both[0]!r} is both text and label; choose two "
+                "different columns"
             )
         object.__setattr__(self, "path", local(path_name(self.path)))
         if self.group is not None:
@@ -178,7 +179,7 @@ def check_no_table(path: str, head: bytes) -> None:
     except (ValueError, RecursionError):  # the file is text that happens to begin with a brace
         return
     listed = f": {_listed(names)}" if names else ""
-    raise CorpusError(f"{path}: is {kind}; name its text column with --text-column{listed}")
+    raise CorpusError(f"{path}: is {kind}; select its text column with --text-column{listed}")
 
 
 def is_named_csv(path: str) -> bool:
@@ -204,7 +205,7 @@ def read_rows(
     """
     if not table.text:
         raise UsageError(
-            f"{table}: no text column is named; name it with --text-column, or as the second "
+            f"{table}: no text column is selected; select one with --text-column, or as the second "
             "argument of Table"
         )
     if table.rows is not None:
@@ -274,12 +275,12 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         is_tokenized = True in kinds
         text = (b"\n" if is_tokenized else b" ").join(map(bytes_of, texts))
         if b"\0" in text:
-            raise ValueError("the text has a NUL character; remove it")
+            raise ValueError("the text contains a NUL character; remove it")
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
         if not texts:
             return Row((), None, False, kept)
     if len(text) > LINE_BYTES:
-        raise ValueError(f"the text has more than {LINE_BYTES:,} bytes; split it")
+        raise ValueError(f"the text has more than {LINE_BYTES:,} bytes; split the text")
     if not table.label:
         return Row((), text, is_tokenized, kept)
     found = list(map(labels_in, table.label, values[count:first]))
@@ -300,8 +301,8 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     forms.add(form)
     if len(forms) > 1:
         raise ValueError(
-            "the label columns have only 0 and 1 in some rows, but other values in others; join "
-            "the labels with | in one column"
+            "the label columns contain only 0 and 1 in some rows, but other values in other rows; "
+            "join the labels with | in one column"
         )
 
 
@@ -333,7 +334,7 @@ def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 def _check_distinct(table: Table, names: Sequence[str]) -> None:
     for name in table.names:
         if names.count(name) > 1:
-            raise CorpusError(f"{table}: has two columns {name!r}; rename one")
+            raise CorpusError(f"{table}: has two columns {name!r}; rename one of them")
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
@@ -341,7 +342,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
     for name in table.names:
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
-            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(listed)}")
+            raise CorpusError(f"{table}: has no column {name!r}; its columns are {_listed(listed)}")
 
 
 # ---- formats ----
@@ -369,7 +370,7 @@ def _with_partition(
     left = tuple(dict.fromkeys(name for name in table.names if name not in fixed))
     if not left:
         raise CorpusError(
-            f"{table}: all of these columns come from folder names; name a column in the files"
+            f"{table}: all of these columns come from folder names; choose a column in the files"
         )
     for values in _records(replace(table, text=left, label=(), keep=()), file, False):
         found = {**dict(zip(left, values, strict=True)), **fixed}
@@ -433,7 +434,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     for row in rows:
         size = 0
         if row and len(row) != len(header):
-            raise ValueError(f"has {len(row)} fields, but the header has {len(header)}")
+            raise ValueError(f"the row has {len(row)} fields, but the header has {len(header)}")
         if row:
             yield [row[place] for place in places]
 
@@ -463,9 +464,7 @@ def _arrow_records(
     table: Table, kind: str, file: CorpusFile, reader: Any, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
     if kind != "an Arrow stream" and file.packed:
-        raise CorpusError(
-            f"{table}: compressed {kind} cannot be read in parts; decompress the file"
-        )
+        raise CorpusError(f"{table}: {kind} cannot be read compressed; decompress the file")
     source, schema = _opened(table.path, kind, reader)
     import pyarrow as pa  # `_opened` has checked that pyarrow is installed
 
@@ -546,8 +545,8 @@ def _named(column: Any, names: list[str] | None) -> Any:
         if 0 <= value < len(names):
             return names[value]
         raise ValueError(
-            f"class {value} has no name, because the file names only {len(names)} classes; "
-            "correct it"
+            f"class {value} has no name, because the file names only {len(names)} classes; write "
+            "the file again"
         )
 
     return pa.array([name(one) for one in column.to_pylist()])

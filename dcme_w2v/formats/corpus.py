@@ -68,7 +68,7 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     for item in as_paths(corpus):
         name = os.fspath(item)
         if not name:
-            raise UsageError("corpus: the path is empty; name a file")
+            raise UsageError("corpus: the path is empty; choose a file")
         is_in_memory = isinstance(item, Table) and item.rows is not None
         if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():
             paths.append(item)
@@ -82,7 +82,7 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
         elif not is_address(path) and not Path(path).exists():
             raise NoSuchFileError(f"{path}: there is no such file or folder")
     if not paths:
-        raise CorpusError("the corpus has no files; use one, or - for standard input")
+        raise CorpusError("the corpus has no files; pass a file, or - for standard input")
     return paths
 
 
@@ -110,7 +110,8 @@ def _files_of_dataset(folder: str) -> list[str]:
         splits = read_json(about, "write the folder again").get("splits")
         listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
         raise CorpusError(
-            f"{folder}: a dataset is read one split at a time; use one of {listed:.200}"
+            f"{folder}: this dataset has several splits, of which only one can be read; use one "
+            f"of {listed:.200}"
         )
     if not (about := Path(folder, "state.json")).is_file():
         return []
@@ -118,7 +119,7 @@ def _files_of_dataset(folder: str) -> list[str]:
     try:
         return [str(Path(folder, PurePath(one["filename"]).name)) for one in files or []]
     except (TypeError, KeyError):
-        raise CorpusError(f"{about}: names no data files; write the folder again") from None
+        raise CorpusError(f"{about}: lists no data files; write the folder again") from None
 
 
 def _files_below(folder: str) -> list[str]:
@@ -129,7 +130,7 @@ def _files_below(folder: str) -> list[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [str(Path(parent, name)) for name in names if not name.startswith(".")]
     if not found:
-        raise CorpusError(f"{folder}: the folder has no files; choose another")
+        raise CorpusError(f"{folder}: the folder has no files; use another folder")
     return sorted(found)
 
 
@@ -149,8 +150,8 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
         warn(f"{folder}: {counts} skipped")
         if not kept:
             raise CorpusError(
-                f"{folder}: the folder has no text files; use another folder, or name the text "
-                "column of tables with --text-column"
+                f"{folder}: the folder has no text files; use another folder, or, for tables, "
+                "select the text column with --text-column"
             )
     return kept
 
@@ -440,9 +441,9 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
         return as_paths(corpus), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
-            f"--corpus: the {len(corpus):,} strings, such as {corpus[0]!r:.60}, neither name files "
-            "nor have several tokens; use sentences with spaces between the tokens, or lists of "
-            "tokens"
+            f"--corpus: the {len(corpus):,} strings, such as {corpus[0]!r:.60}, are neither file "
+            "names nor sentences of several tokens; use sentences with spaces between the "
+            "tokens, or lists of tokens"
         )
     return (), Sentences(corpus)
 

@@ -157,11 +157,11 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
     found = [(label_of(parts[0].removeprefix(start)), path) for parts, path in files]
     if unnamed := [path for label, path in found if not label or not _is_text(label)]:
         raise CorpusError(
-            f"{unnamed[0]}: its folder's name is not a valid label; rename the folder"
+            f"{unnamed[0]}: the name of this file's folder is not a valid label; rename the folder"
         )
     warn(
-        f"{folder}: its {len(first):,} subfolders are read as classes, and each file as one "
-        "document; use the files themselves if each line is a document"
+        f"{folder}: the {len(first):,} subfolders are read as classes, and each file as one "
+        "document; if each line is a document, pass the files instead of the folder"
     )
     return found
 
@@ -187,7 +187,7 @@ def _whole_files(files: Sequence[tuple[str, str]], encoding_errors: str) -> Iter
         content = read_whole(path).removeprefix(BYTE_ORDER_MARK)
         text = b" ".join(valid(content, encoding_errors, f"{path}: byte {{}}".format).split())
         if len(text) > LINE_BYTES:
-            raise CorpusError(f"{path}: has more than {LINE_BYTES:,} bytes; split it")
+            raise CorpusError(f"{path}: has more than {LINE_BYTES:,} bytes; split the file")
         yield Document((label,), text, path, 1)
 
 
@@ -337,7 +337,9 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
     for number, columns in _columns(block):
         token = "".join(columns[0].split())
         if not token:
-            raise CorpusError(f"{path}: line {number} has no token in its first column; add one")
+            raise CorpusError(
+                f"{path}: line {number} has no token in its first column; add a token"
+            )
         tokens.append(token)
         if len(columns) > 1 and columns[-1].strip():
             tags.append(columns[-1].strip())

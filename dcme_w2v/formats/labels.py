@@ -67,8 +67,8 @@ def labels_in(name: str, value: Any) -> tuple[str, ...]:
     texts = [str(int(one) if isinstance(one, float) else one) for one in value]
     if len(texts) > len({*texts}) and all((one,) in INDICATORS for one in texts):
         raise ValueError(
-            f"{name} is {value!r:.60}, as in a row of an indicator matrix; list only the names of "
-            "the labels that apply"
+            f"{name} is {value!r:.60}, which looks like a row of an indicator matrix; list only "
+            "the names of the labels that apply"
         )
     return tuple(label for text in texts if (label := label_of(text)))
 

@@ -32,7 +32,9 @@ def form_of(path: PathLike, as_json: bool) -> str:
     if form == ".parquet" and (packed := compression_of(path)):
         raise UsageError(f"{path}: Parquet files are already compressed; omit {packed}")
     if as_json and form in TABLES:
-        raise UsageError(f"--json: {path} cannot contain JSON; omit --json, or name a .jsonl file")
+        raise UsageError(
+            f"--json: {path} cannot contain JSON; omit --json, or choose a .jsonl file"
+        )
     if as_json or form in (JSON_LINES, ".json", ".ndjson"):
         return JSON_LINES
     if form in TABLES:
@@ -175,5 +177,5 @@ def _write_parquet(
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(
-            f"{path}: a column cannot be written as Parquet ({reason}); name a .jsonl file"
+            f"{path}: a column cannot be written as Parquet ({reason}); choose a .jsonl file"
         ) from None

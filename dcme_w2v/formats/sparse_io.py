@@ -91,11 +91,13 @@ def read_sparse_rows(
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
     if uncompressed_name(path).suffix.lower() in NPZ + MTX:
-        raise UsageError(f"{path}: this format cannot be read compressed; decompress it first")
+        raise UsageError(
+            f"{path}: this format cannot be read compressed; decompress the file first"
+        )
     if labels is not None:
         raise UsageError(
-            f"--labels={labels}: applies only to .npz and .mtx files; omit it, since {path} "
-            "contains labels"
+            f"--labels={labels}: applies only to .npz and .mtx files, but {path} contains labels "
+            "itself; omit --labels"
         )
     return read_svmlight(path)
 
@@ -148,10 +150,10 @@ def read_mtx(path: PathLike) -> csr_matrix:
             head = file.readline(1024).lower().split()
             size = file.seek(0, os.SEEK_END)
         if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
-            raise ValueError("its first line does not describe a matrix of real numbers")
+            raise ValueError("the first line of the file does not describe a real matrix")
         rows, _, entries = io.mminfo(name)[:3]
         if entries > size:
-            raise ValueError(f"it is too short for {entries:,} entries")
+            raise ValueError(f"the file is too short for {entries:,} entries")
         _check_size(12 * entries + 8 * rows, name)
         # Pass scipy a file name, because it may end the process if it gets an open file.
         return checked_rows(io.mmread(name))
@@ -178,7 +180,7 @@ def _check_size(expanded: int, name: str) -> None:
     """Raise an error if a file would expand implausibly, or need too much memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
-        raise ValueError(f"{stored:,} bytes would expand to {expanded:,} bytes")
+        raise ValueError(f"{stored:,} bytes would expand to an implausible {expanded:,} bytes")
     require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
 
 
@@ -197,7 +199,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         # Stop here, so that the remaining lines take no memory.
         if rows is not None and number > rows:
             raise FormatError(
-                f"{path}: has more than {rows} lines, but there are {rows} rows; give one line "
+                f"{path}: has more than {rows} lines, but there are {rows} rows; write one line "
                 "per row"
             )
         try:
@@ -205,11 +207,13 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
                 raise ValueError
             labels = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except ValueError:
-            raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
+            raise FormatError(
+                f"{path}: line {number} is not UTF-8 text; convert the file"
+            ) from None
         found.append(labels_of(labels))
     if rows is not None and len(found) != rows:
         raise FormatError(
-            f"{path}: has {len(found)} lines, but there are {rows} rows; give one line per row"
+            f"{path}: has {len(found)} lines, but there are {rows} rows; write one line per row"
         )
     return found
 
@@ -266,7 +270,7 @@ def _text(label: bytes, path: str, number: int) -> str:
 def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     column, _, value = field.partition(b":")
     if column == b"qid":
-        raise FormatError(f"{path}: line {number}: qid is not supported; remove it")
+        raise FormatError(f"{path}: line {number}: qid is not supported; remove the qid fields")
     try:
         if b"_" in field:  # Python's `int` and `float` accept 1_000, which is not valid here
             raise ValueError
@@ -306,7 +310,8 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
         raise UsageError(
-            f"the files differ in number of columns ({shown}); use rows with the same features"
+            f"the files have different numbers of columns ({shown}); use rows with the same "
+            "features"
         )
     return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 
@@ -329,7 +334,10 @@ def suffix_of(path: PathLike) -> str:
     if uncompressed_name(path).suffix in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
-        raise UsageError(f"{os.fspath(path)}: is not named .npz or .svm; rename it, or use -")
+        raise UsageError(
+            f"{os.fspath(path)}: the name does not end in .npz or .svm; choose another name, or "
+            "use - for svmlight on standard output"
+        )
     return "npz"
 
 

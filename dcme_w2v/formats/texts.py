@@ -64,14 +64,14 @@ def text_of(value: Any, errors: str = "replace") -> Text:
         return value
     if isinstance(value, Mapping):
         raise ValueError(
-            "the text is a dict; name its text column with --text-column, or pass the text"
+            "the text is a dict; select its text column with --text-column, or pass only the text"
         )
     try:
         parts = [text_of(part, errors) for part in value]
     except TypeError:
         raise ValueError(
             f"{value!r:.60} is neither a text nor a list of tokens; use str, bytes, or lists of "
-            "these"
+            "str or bytes"
         ) from None
     tokens = [part.text for part in parts if isinstance(part, Tokenized)]
     if parts and len(tokens) == len(parts):
@@ -80,7 +80,7 @@ def text_of(value: Any, errors: str = "replace") -> Text:
         if isinstance(part, Tokenized) or part.split() != [part]:
             shown = bytes_of(part).decode("utf-8", "backslashreplace")
             raise ValueError(
-                f"the token {shown!r:.60} is empty or has whitespace in it; join its parts with _, "
+                f"the token {shown!r:.60} is empty or contains whitespace; join its parts with _, "
                 "or pass the text as one string"
             )
     return Tokenized(b" ".join(map(bytes_of, parts)))
@@ -99,7 +99,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
     """
     if (nul := text.find(b"\0")) >= 0:
         raise CorpusError(
-            f"{place(nul)} is NUL, so the file is probably binary or UTF-16; use UTF-8 text"
+            f"{place(nul)} is a NUL byte, so the file is probably binary or UTF-16; use UTF-8 text"
         )
     try:
         text.decode()
@@ -107,7 +107,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
         if encoding_errors == "strict":
             raise CorpusError(
                 f"{place(error.start)} is not UTF-8; convert the file, or use "
-                "--encoding-errors=replace or skip (for a classifier: when it is trained)"
+                "--encoding-errors=replace or skip (for a classifier: during training)"
             ) from None
         if encoding_errors == "replace":
             return text.decode(errors="replace").encode()
@@ -135,8 +135,8 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
         raise UsageError(f"{items!r:.60} is not a list of {name}s; pass a list, such as [{name}]")
     if len(getattr(items, "shape", (0,))) != 1:
         raise UsageError(
-            f"the {name}s have several dimensions; pass one dimension, such as one column of a "
-            "DataFrame"
+            f"the {name}s have several dimensions; pass a one-dimensional list or array, such as "
+            "one column of a DataFrame"
         )
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
 
@@ -145,7 +145,7 @@ def told_texts(items: Any) -> list[Text]:
     """Convert texts with `as_texts`, and warn if some are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
-        warn(f"{empty:,} of {len(texts):,} texts are empty or missing; they have no features")
+        warn(f"{empty:,} of {len(texts):,} texts are empty or missing, and so have no features")
     return texts
 
 
@@ -158,7 +158,7 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
         raise kind(f"{place}: {error}") from None
     if errors == "replace":
         if b"\0" in bytes_of(text):
-            raise CorpusError(f"{place} has a NUL character; remove it")
+            raise CorpusError(f"{place} contains a NUL character; remove it")
         if not is_utf8(bytes_of(text)):
             raise CorpusError(f"{place} is not UTF-8; decode its bytes, or use str")
     return text

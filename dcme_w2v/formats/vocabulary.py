@@ -131,7 +131,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         """Return the index of a word; like a list, raise ValueError if it is missing."""
         number = self.find(value)
         if number is None or number not in range(len(self))[start:stop]:
-            raise ValueError(f"{value!r} is not in the list of words")
+            raise ValueError(f"{value!r} is not in the word list")
         return number
 
     def equals(self, other: Words) -> bool:
@@ -231,7 +231,8 @@ class Vocabulary(Words):
         if wrong:
             line = f"{name}:{min(wrong) + 1}"
             raise FormatError(
-                f"{line}: must be a word, a space and a count; use a file that vocab wrote"
+                f"{line}: the line must be a word, a space and a count; use a file written by "
+                "dcme-w2v vocab"
             )
         find_duplicates(text, offsets, faults)
         if faults.any():

@@ -214,7 +214,7 @@ def fit(
     if several:
         costs = ", ".join(f"{kind} {value:.6g}" for kind, value in lowest.items())
         reporter.message(
-            f"lowest cost after one iteration from each of {len(tried)} starts: {costs}; "
+            f"lowest cost after one iteration from each of {len(tried)} starting points: {costs}; "
             f"continuing from {chosen}"
         )
         reporter.stage(f"EM from {chosen}", rounds, "iterations")

@@ -159,20 +159,20 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     """Return the candidate numbers of latent classes; [None] means only the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
-            "--unsupervised: is not supported with --holdout, which requires labels; omit one"
+            "--unsupervised: is not supported with --holdout, which requires labels; omit one of "
+            "the two options"
         )
     if job.choose is None:
         return [options.latent]
     if job.holdout is None:
         raise UsageError("--choose: requires held-out documents; use --holdout")
     if options.latent is not None:
-        raise UsageError("--choose: is not supported with --latent; omit one")
+        raise UsageError("--choose: is not supported with --latent; omit one of the two options")
     try:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:
         raise UsageError(
-            f"--choose={job.choose}: must be integers separated by commas; use 10,20,40, for "
-            "example"
+            f"--choose={job.choose}: must be integers separated by commas, such as 10,20,40"
         ) from None
     if min(found) < 2:
         raise UsageError(f"--choose={job.choose}: every number must be at least 2")

@@ -31,16 +31,17 @@ class LatentOptions(Checked):
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
-    unsupervised: bool = option(False, "cluster the documents without using their labels")
+    unsupervised: bool = option(False, "cluster the documents, ignoring their labels")
     init_method: str = option(
         "auto",
-        "starting point of EM (default: labels; without labels, the best of kmeans and quadratic)",
+        "starting point of EM (default: labels; without labels, the better of kmeans and "
+        "quadratic)",
         choices=INITS,
         strict=True,
     )
     starts: int | None = option(
         None,
-        "number of EM starts to choose from (default: 1; 10 or 30 without labels)",
+        "number of EM starting points to try (default: 1; 10 or 30 without labels)",
         minimum=1,
         maximum=10000,
         advanced=True,
@@ -105,11 +106,11 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     own = options.unsupervised
     check_conflicts(options_in(LatentOptions), vars(options))
     if own and options.init_method == "labels":
-        raise UsageError("--init-method=labels: requires labels; use another method")
+        raise UsageError("--init-method=labels: requires labels; choose another method")
     if options.latent is None:
         if own:
             raise UsageError(
-                "--latent: is required with --unsupervised; state the number of latent classes"
+                "--latent: is required with --unsupervised; choose a number of latent classes"
             )
         options = replace(options, latent=min(2 * labels, rows))
     latent = options.latent
@@ -118,8 +119,8 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         raise UsageError(f"--latent={latent}: must be at least 2")
     if latent > rows:
         raise UsageError(
-            f"--latent={latent}: must be at most {rows}, the number of documents; lower it, or "
-            "use more documents"
+            f"--latent={latent}: must be at most {rows}, the number of documents; lower --latent, "
+            "or use more documents"
         )
     found: dict[str, Any] = {
         "starts": (STARTS_OF_FEW if rows < FEW_DOCUMENTS else STARTS_UNSUPERVISED) if own else 1,

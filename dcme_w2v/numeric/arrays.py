@@ -45,7 +45,7 @@ _OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects are also made rea
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     kind = type(self).__bases__[0].__name__
-    raise TypeError(f"this {kind} is read-only; change a copy: {kind}(...)")
+    raise TypeError(f"this {kind} is read-only; make a copy with {kind}(...) to change it")
 
 
 class ReadOnlyDict(dict[str, Any]):
@@ -111,7 +111,7 @@ def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
     try:
         array: Array = np.asanyarray(values, dtype=dtype).view()
     except OverflowError:
-        raise UsageError("vectors: a number is too large; use numbers below 3.4e38") from None
+        raise UsageError("vectors: a value is too large; use values below 3.4e38") from None
     array.flags.writeable = False
     return array
 
@@ -175,12 +175,12 @@ class ChunkedArray:
         for piece in self.make():
             if piece.dtype != self.dtype:
                 raise ValueError(
-                    f"a piece has the type {piece.dtype}, but the array has {self.dtype}"
+                    f"a chunk has the type {piece.dtype}, but the array has {self.dtype}"
                 )
             size += piece.nbytes
             yield piece
         if size != self.nbytes:
-            raise ValueError(f"the pieces have {size} bytes, but the array has {self.nbytes}")
+            raise ValueError(f"the chunks have {size} bytes, but the array has {self.nbytes}")
 
 
 def drop_pages(array: Array) -> None:
@@ -202,8 +202,8 @@ def check_mapped(*arrays: Array | None) -> None:
             begin = found.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
             if whole.size() < begin + len(whole):
                 raise FormatError(
-                    f"{found.filename}: the file was truncated while it was open; write it again "
-                    "and reload it"
+                    f"{found.filename}: the file was truncated while it was open; write the file "
+                    "again and reload it"
                 )
 
 

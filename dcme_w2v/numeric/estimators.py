@@ -289,7 +289,7 @@ def check_all_labeled(y: Any) -> None:
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
             return  # "-1" is an ordinary class if all labels are numeric strings
-    remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
+    remedy = "omit these rows, or use LatentClassModel or FusedFeatures, which can learn from them"
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
@@ -375,5 +375,7 @@ def check_weights(sample_weight: Any, count: int) -> F64:
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise UsageError("sample_weight: weights must be finite and not negative")
     if not weights.any():
-        raise UsageError("sample_weight: all weights are zero; give at least one positive weight")
+        raise UsageError(
+            "sample_weight: all weights are zero; at least one weight must be positive"
+        )
     return weights

@@ -22,7 +22,7 @@ try:
     from sklearn.utils.validation import validate_data
 except ImportError:
     raise ImportError(
-        "estimators require scikit-learn 1.6 or later; pip install -U scikit-learn"
+        "estimators require scikit-learn 1.6 or later; run: pip install -U scikit-learn"
     ) from None
 
 
@@ -82,7 +82,7 @@ def _advising(estimator: Any) -> Iterator[None]:
         with np.errstate(over="ignore"):
             yield
     except OverflowError:
-        raise UsageError("X: a number is too large; use numbers below 3.4e38") from None
+        raise UsageError("X: a value is too large; use values below 3.4e38") from None
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise

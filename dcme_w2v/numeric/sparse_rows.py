@@ -235,6 +235,6 @@ def _check_structure(X: Any) -> None:
         sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):
         if {X.indices.dtype.kind, X.indptr.dtype.kind} - set("iu"):
-            raise ValueError("the arrays indices and indptr must be integers")
+            raise ValueError("the arrays indices and indptr must contain integers")
         kind = getattr(sparse, f"{X.format}_matrix")
         kind((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)

@@ -164,7 +164,7 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
             )
     if len(found) != rows:
         raise FormatError(
-            f"{path}: has {len(found)} lines, but there are {rows} rows; give one line per row"
+            f"{path}: has {len(found)} lines, but there are {rows} rows; write one line per row"
         )
     return found
 
@@ -422,11 +422,12 @@ def explore(
         whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:
         raise UsageError(
-            f"one or two files are required, not {len(sources)}; use one, or two to compare"
+            f"one or two files are required, not {len(sources)}; pass one file, or two files to "
+            "compare"
         )
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
         raise UsageError(
-            f"{name}: is not an HTML file name; name a file ending in .html, or use - for "
+            f"{name}: is not an HTML file name; use a name ending in .html, or - for "
             "standard output"
         )
     every = [read_items(path, labels, color, limit, seed) for path in sources]
@@ -449,7 +450,7 @@ def explore(
             share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
             reporter.message(
                 f"{items.title}: {len(items.names):,} rows; {share:.1f}% of the 10 nearest "
-                "neighbors are the same with the page's 8-bit vectors"
+                "neighbors stay the same when the page stores vectors with 8 bits per number"
             )
         if name:
             with atomic_write(name) as file:

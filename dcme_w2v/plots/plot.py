@@ -319,7 +319,7 @@ def plot(
     for option, value in given.items():
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
-            raise UsageError(f"--{flag}={shown}: does not apply to {kind}; omit it")
+            raise UsageError(f"--{flag}={shown}: does not apply to {kind}; omit this option")
     if kind == "logs":
         figure = draw_curves(paths, **given)
     elif kind == "measures":
@@ -352,6 +352,6 @@ def _kind_of(paths: Sequence[str]) -> str:
     if len(paths) > 1:
         other = paths[logs.index(False)]
         raise UsageError(
-            f"{other}: is not a log that --log-json wrote; plot other files one at a time"
+            f"{other}: is not a log written by --log-json; plot other files one at a time"
         )
     return "rows" if is_vectors(paths[0]) else "word vectors"

@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "set entries to zero if they are below this percentage of the mean extreme",
+        "zero entries whose magnitude is below this percentage of the mean extreme entry",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
@@ -64,16 +64,16 @@ class ScdvOptions(Checked):
     )
     power: float | None = option(
         None,
-        "raise absolute entries to this power, then rescale to unit length (default: 0.5 for "
-        "scdv, otherwise 1)",
+        "raise the magnitude of each entry to this power, then rescale to unit length (default: "
+        "0.5 for scdv, otherwise 1)",
         minimum=0.0,
         maximum=1.0,
         only=COMPOSED,
     )
     tfidf: float | None = option(
         None,
-        "append tf-idf vectors, scaled to X times the other part's norm (default: 2 for scdv, "
-        "otherwise 0)",
+        "append a tf-idf vector with X times the norm of the document vector (default: 2 for "
+        "scdv, otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,

@@ -98,7 +98,7 @@ def senses(
     number = model.words.find(word)
     if number is None or number >= len(model.vectors):
         raise UnknownWordError(
-            f"{word}: is not among the model's {len(model.words):,} words; check its spelling"
+            f"{word}: is not among the model's {len(model.words):,} words; check the spelling"
         )
     row = model.posteriors[number]
     everything = topics(model, words)
@@ -153,8 +153,8 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
     """Return P(topic), shape (topics,), and P(topic, word), one column per topic."""
     if model.mixture is None:
         raise DcmeError(
-            f"a model with --representation={model.options.representation} has no topics; "
-            "fit one with --representation=scdv"
+            f"a model with --representation={model.options.representation} has no topics; fit a "
+            "model with --representation=scdv"
         )
     counts = model.counts[: len(model.vectors)]
     chances = counts / counts.sum()

@@ -28,7 +28,7 @@ class SearchOptions(Checked):
     )
     vector_weight: float = option(
         0.1,
-        "weight of the cosine similarity of VECTORS, relative to the word score",
+        "weight of the word-vector score (--vectors), relative to the word score",
         minimum=0,
         maximum=100,
         needs=("vectors",),

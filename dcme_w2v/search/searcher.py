@@ -131,7 +131,7 @@ class Search(Shown):
         named = list(names)  # a generator may produce the names while the texts are read
         if named and len(named) != len(beginnings):
             raise UsageError(
-                f"there are {len(named)} names for {len(beginnings)} documents; give one name per "
+                f"there are {len(named)} names for {len(beginnings)} documents; pass one name per "
                 "document"
             )
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))

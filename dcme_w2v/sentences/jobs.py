@@ -70,8 +70,8 @@ def encode(
     Returns
     -------
     ndarray of float32, or None
-        The rows of X.npy, in which a sentence without any known word is a row of zeros. None for
-        other outputs.
+        The rows of X.npy, in which a sentence without any word that has a vector is a row of zeros.
+        None for other outputs.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def encode(
             write(part)
             rows += len(part)
             zeros += int((~part.any(axis=1)).sum())
-    more = f", {zeros:,} without any known word" if zeros else ""
+    more = f", {zeros:,} without any word that has a vector" if zeros else ""
     with reporting_to(progress) as reporter:
         reporter.message(f"{rows:,} sentences{more}, {columns} columns")
     return read_npy(output) if kind == ".npy" else None
@@ -123,12 +123,13 @@ def _kind_of(output: str) -> str:
         )
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
-            f"{output}: .npy cannot be written to a stream; name a file, or use - for "
+            f"{output}: .npy cannot be written to a stream; choose a file, or use - for "
             "tab-separated numbers"
         )
     if suffix != ".tsv" and compression_of(output) is not None:
         raise UsageError(
-            f"{output}: {suffix} files cannot be written compressed; use X{suffix} or X.tsv.gz"
+            f"{output}: {suffix} files cannot be written compressed; use a name that ends in "
+            f"{suffix} or .tsv.gz"
         )
     return suffix
 
@@ -142,7 +143,7 @@ def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
             yield Tokenized(held) if isinstance(block, Tokenized) else held
             held = b""
         elif len(held) > LINE_BYTES:
-            raise CorpusError(f"{name}: a line is longer than {LINE_BYTES:,} bytes; split it")
+            raise CorpusError(f"{name}: a line is longer than {LINE_BYTES:,} bytes; split the line")
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:

@@ -15,16 +15,17 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "sentence vector: weighted mean of whitened vectors (static), usif, or the plain mean",
+        "sentence vector: weighted mean of whitened word vectors (static), uSIF, or plain mean",
         choices=POOLINGS,
     )
     dim: int | None = option(
         None,
-        "keep the N dimensions with the most variance",
+        "keep the N dimensions with the highest variance",
         minimum=1,
         only={"pooling": ("static",)},
     )
     unit: bool = option(
         False,
-        "scale sentence vectors to unit length (default: only if a VECTORS folder says so)",
+        "scale sentence vectors to unit length (default: as recorded in a VECTORS folder, "
+        "otherwise no)",
     )

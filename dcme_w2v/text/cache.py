@@ -69,7 +69,7 @@ class IdCache:
         except OSError as error:
             raise self._failure("read back", error) from error
         if not is_whole:
-            raise ResourceError(f"{self.folder}: {self._name} is truncated; {REMEDY}")
+            raise ResourceError(f"{self.folder}: {self._name} was truncated while in use; {REMEDY}")
         return ids
 
     def pieces(self) -> Iterator[U32]:

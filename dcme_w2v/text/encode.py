@@ -343,7 +343,9 @@ def vocab(
     )
     paths, sentences = paths_or_sentences(corpus)
     if merge and where.cluster is not None:
-        raise UsageError(f"--cluster={where.cluster}: is not supported with --merge; omit one")
+        raise UsageError(
+            f"--cluster={where.cluster}: is not supported with --merge; omit one of the two options"
+        )
     if merge:
         everything = merge_counts([Vocabulary.load(path) for path in paths])
         found, tokens = everything.pruned(wanted), int(everything.counts.sum())

@@ -68,7 +68,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         text.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{given}: byte {error.start} is not UTF-8; use a file of words"
+            f"{given}: byte {error.start} is not UTF-8; use a text file of words"
         ) from None
     if b"\0" in text:
         raise FormatError(f"{given}: contains NUL bytes; use a text file of words")
@@ -155,8 +155,8 @@ class PhraseTable:
                     )
             except ValueError as error:
                 raise FormatError(
-                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); use a file that "
-                    "--save-table wrote"
+                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); use a file written "
+                    "by --save-table"
                 ) from None
             passes += [[]] * (turn > len(passes))
             passes[-1].append(phrase)
@@ -167,12 +167,12 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
     """Parse a line of a phrase table into its pass and phrase, or raise ValueError."""
     turn, left, right, seen, score, *more = line.decode().split("\t")
     if len(more) > 1:
-        raise ValueError("it has more than six columns")
+        raise ValueError("the line has more than six columns")
     between = more[0].encode() if more else b""
     if any(side.split() != [side] for side in (left.encode(), right.encode())):
-        raise ValueError("one side of the pair is not a single word")
+        raise ValueError("the pair does not consist of two single words")
     if more and (not between or b" ".join(between.split()) != between):
-        raise ValueError("the connectors are not words separated by a space")
+        raise ValueError("the connectors are not separated by single spaces")
     if len(between.split()) > RUN:
         raise ValueError(f"it has more than {RUN} connectors")
     return int(turn), Phrase(left, right, int(seen), float(score), between.decode())
@@ -438,9 +438,7 @@ class _Text:
         roles[left] = roles[right] = core.ROLE_SIDE
         if roles[between].any():
             word = connectors[int(np.flatnonzero(roles[between])[0])]
-            raise FormatError(
-                f"the table has {word!r} both as a connector and as one word of a pair"
-            )
+            raise FormatError(f"the table has {word!r} both as a connector and as a word in a pair")
         roles[between] = np.arange(1, 1 + len(connectors))
         self._passes.append((left, right, np.array(runs, dtype=np.uint32), joined, roles))
         self._counts = None

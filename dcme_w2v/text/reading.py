@@ -190,7 +190,9 @@ class Reading:
         if block.offset == 0 and bytes(block.text[:2]) in marks:
             return f"{where} is UTF-16; convert the file, as by iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
-            return f"{where} is NUL, so the file is probably binary or UTF-16; use UTF-8 text"
+            return (
+                f"{where} is a NUL byte, so the file is probably binary or UTF-16; use UTF-8 text"
+            )
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
@@ -199,8 +201,8 @@ class Reading:
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
-                f"no line of {', '.join(self.corpus.paths[:3])} was held out; set --holdout "
-                "to a larger fraction or to a file"
+                f"no line of {', '.join(self.corpus.paths[:3])} was held out; set --holdout to a "
+                "larger fraction, or use a held-out file"
             )
 
     def counts(self) -> I64:
@@ -386,8 +388,8 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
         """Yield the blocks of a corpus, from the temporary file if it contains all blocks."""
         if self._error and self._is_whole:
             raise ResourceError(
-                f"{corpus.paths[0]}: memory is too small for all distinct words, and the text "
-                f"could not be kept to read it again ({self._error}); use a file"
+                f"{corpus.paths[0]}: all distinct words do not fit in memory, and the text could "
+                f"not be stored for a second pass ({self._error}); use a file"
             )
         if self._is_whole:
             self._file.seek(0)
@@ -486,8 +488,8 @@ def _structure(lines: Sequence[str]) -> str | None:
         clauses = sum(any(field[:1] == " " for field in row[1:]) for row in rows)
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
-                f"CSV: {width} columns separated by {spelled}, which would become words; "
-                f"name the text column with --text-column: {', '.join(rows[0])}; without a header, "
+                f"CSV: {width} columns separated by {spelled}, which would become words; select "
+                f"the text column with --text-column: {', '.join(rows[0])}; without a header, "
                 "leave only the text in the file"
             )
     return None

@@ -106,9 +106,9 @@ class Checkpoint:
         """Raise `UsageError` if a different kind of training wrote the checkpoint."""
         kept = self.record["run"]
         if kept != kind:
-            advice = "use --resume with a folder that this command wrote"
+            advice = "use --resume with a folder written by this command"
             if kept.partition(" ")[0] == kind.partition(" ")[0]:
-                advice = "use --cluster only if that run had it"
+                advice = "use --cluster only if the earlier run used it"
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
@@ -154,7 +154,7 @@ def advising() -> Iterator[None]:
         yield
     except FormatError as error:
         raise FormatError(
-            f"{error.message.rpartition(';')[0]}; remove it to resume from the previous "
+            f"{error.message.rpartition(';')[0]}; remove this file to resume from the previous "
             "checkpoint, if there is one"
         ) from error
 
@@ -191,7 +191,7 @@ class CheckpointFolder:
             self._lock = os.open(self.path / _LOCK, platform.UPDATE, 0o666)
         except OSError as error:
             raise UsageError(
-                f"{path}: cannot be used for checkpoints: {error.strerror}; name another folder"
+                f"{path}: cannot be used for checkpoints: {error.strerror}; choose another folder"
             ) from error
         try:
             self._prepare(resuming)
@@ -201,11 +201,11 @@ class CheckpointFolder:
 
     def _prepare(self, resuming: bool) -> None:
         if not platform.lock(self._lock):
-            raise UsageError(f"{self.path}: is in use by another run; name another folder")
+            raise UsageError(f"{self.path}: is in use by another run; choose another folder")
         if not resuming and self.generations():
             raise UsageError(
                 f"{self.path}: contains checkpoints of an earlier run; resume it with "
-                f"--resume={self.path}, remove them, or name another folder"
+                f"--resume={self.path}, remove them, or choose another folder"
             )
         remove_abandoned(self.path, _GENERATION.pattern)
         try:
@@ -213,7 +213,7 @@ class CheckpointFolder:
                 pass
         except OSError as error:
             raise ResourceError(
-                f"{self.path}: cannot be written: {error.strerror}; name another folder"
+                f"{self.path}: cannot be written: {error.strerror}; choose another folder"
             ) from error
 
     def close(self) -> None:
@@ -257,8 +257,8 @@ class CheckpointFolder:
             needed = sum(array.nbytes for array in whole.values())
             raise ResourceError(
                 f"{self.path}: the checkpoint cannot be written: "
-                f"{getattr(error.__cause__, 'strerror', error)}; free some space: it requires "
-                f"{needed / 1e6:,.1f} MB"
+                f"{getattr(error.__cause__, 'strerror', error)}; free disk space; the checkpoint "
+                f"requires {needed / 1e6:,.1f} MB"
             ) from error
         for old in self.generations()[:-GENERATIONS]:
             if kind_of_artifact(old) == KIND:
@@ -310,8 +310,8 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
-        f"{options.resume}: contains no checkpoint; use --resume with a folder of checkpoints, or "
-        "omit it"
+        f"{options.resume}: contains no checkpoint; choose a folder with checkpoints, or omit "
+        "--resume"
     )
 
 

@@ -120,9 +120,7 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
     except DcmeError as error:
         raise type(error)(f"{error.message}{where}") from error
     except MemoryError as error:
-        raise OutOfMemoryError(
-            f"memory is too small for a task{where}; use more --shards"
-        ) from error
+        raise OutOfMemoryError(f"a task ran out of memory{where}; use more --shards") from error
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"
         raise ClusterError(f"{type(error).__name__}: {message}{where}") from error

@@ -299,6 +299,6 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):
             raise FormatError(
-                f"{path}:{number}: is not a log event; use a file that --log-json wrote"
+                f"{path}:{number}: is not a log event; use a file written by --log-json"
             )
         yield record

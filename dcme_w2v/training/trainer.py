@@ -129,7 +129,7 @@ class Trainer:
         size = sum(piece.nbytes for piece in pieces)
         if self._layout() != record["state"] or size != len(state):
             raise FormatError(
-                "the training state was saved with other options or by another version"
+                "the training state was saved with different options or by a different version"
             )
         for piece in pieces:
             piece[:] = state[at : at + piece.nbytes]
@@ -266,7 +266,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
         try:
             mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"a table needs {4 * count} bytes of memory") from error
+            raise MemoryError(f"a vector table requires {4 * count} bytes of memory") from error
         with contextlib.suppress(OSError):  # some systems do not support huge pages
             mapped.madvise(mmap.MADV_HUGEPAGE)
         block = np.frombuffer(mapped, dtype=np.float32)

@@ -60,8 +60,8 @@ def classes(
         raise UsageError(f"--classes={classes}: there are only {words:,} words; use fewer classes")
     if (wrong := infinite_row(vectors)) is not None:
         raise FormatError(
-            f"the vector of word {wrong + 1} contains NaN or infinity; run dcme-w2v check on "
-            "the file"
+            f"the vector of word {wrong + 1} contains NaN or infinity; run dcme-w2v check on the "
+            "vectors"
         )
     points = unit_vectors(vectors).astype(np.float32)
     _, nearest = kmeans(points, classes, seed, threads)

@@ -114,7 +114,8 @@ def convert(
     guard((READS, "IN", source), (WRITES, "OUT", target), *more)
     if options.no_header and format != "text":
         raise UsageError(
-            f"--no-header: is supported only for text output, and {target} is not text; omit it"
+            f"--no-header: is supported only for text output, and {target} is not text; omit "
+            "--no-header"
         )
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)
@@ -168,7 +169,7 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     """
     if dim > matrix.shape[1]:
         raise UsageError(
-            f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; use fewer"
+            f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; lower --reduce"
         )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
     rows = centered(matrix / scale)  # dividing by the scale keeps the products finite

@@ -186,8 +186,8 @@ def ids_of(
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{name}: no token is in the vocabulary of {len(words):,} words; use text with"
-            " the same language and tokenization"
+            f"{name}: no token is in the vocabulary of {len(words):,} words; use text in the same "
+            "language and with the same tokenization"
         ) from None
 
 
@@ -250,7 +250,7 @@ def eval_likelihood(
     (True, 4000)
     """
     if corpus is None and analogies is None:
-        raise UsageError("no text to score; use a corpus, or --analogies=FILE")
+        raise UsageError("there is no text to score; pass a corpus, or use --analogies=FILE")
     if window is not None:
         whole_number("window", window)
     loaded = LanguageModel.load(model, window)

@@ -59,7 +59,7 @@ def query_of(given: Any) -> Query:
         return Query(given)
     if isinstance(given, tuple) and 1 <= len(given) <= 2:
         return Query(*given)
-    raise UsageError(f"{given!r}: must be a word, or a tuple of positive and negative words")
+    raise UsageError(f"{given!r}: must be a word, or a tuple (positive words, negative words)")
 
 
 def most_similar(
@@ -81,7 +81,9 @@ def most_similar(
         rows, inverse, place = vectors.vectors[:limit], vectors._inverse(limit), None
     else:
         if limit is not None:
-            raise UsageError(f"--limit={limit}: is not supported with --among; omit one")
+            raise UsageError(
+                f"--limit={limit}: is not supported with --among; omit one of the two options"
+            )
         by_row: dict[int | str, str] = {}
         for word in [among] if isinstance(among, str) else among:
             by_row.setdefault(_row_or_word(vectors, word), word)
@@ -110,7 +112,7 @@ def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
     """Return a query as a unit vector, and its words as `_row_or_word` returns them."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
-        raise UsageError("the query is empty; give at least one word or vector")
+        raise UsageError("the query is empty; pass at least one word or vector")
     total = np.zeros(vectors.vectors.shape[1], dtype=np.float32)
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
@@ -162,7 +164,9 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
             f"{term!r:.60}: must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
         ) from None
     if row.shape != (shape := vectors.vectors.shape[1:]):
-        raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
+        raise UsageError(
+            f"the query vector has the shape {row.shape}, but must have the shape {shape}"
+        )
     square = np.einsum("i,i->", row, row)
     usual = 0 < square < math.inf  # testing one scalar is much faster than testing all values
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])

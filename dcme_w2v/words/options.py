@@ -40,8 +40,8 @@ class TrainOptions(Checked):
     )
     objective: str = option(
         "ns",
-        "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy, or "
-        "hierarchical softmax",
+        "negative sampling (ns), noise-contrastive estimation (nce), dual-clustering maximum "
+        "entropy (dcme), or hierarchical softmax (hs)",
         choices=("ns", "nce", "dcme", "hs"),
         group="Objective",
     )
@@ -81,7 +81,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "weight of each noise sample; values other than 1 shorten steps along long context vectors",
+        "weight of each noise sample; values other than 1 damp updates along long context vectors",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -130,14 +130,15 @@ class TrainOptions(Checked):
     )
     rates: str | None = option(
         None,
-        "learning rates: higher for rare words (count), or equal (default: count for cbow)",
+        "learning rates: count (higher for rare words) or equal (default: count for cbow)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
         None,
-        "use the exact gradient, or word2vec.c's larger one (default: depends on the objective)",
+        "use the exact gradient, or the larger gradient of word2vec.c (default: depends on the "
+        "objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -186,7 +187,7 @@ class NewWordsOptions(Checked):
 
     init_vocab: str = option(
         "new",
-        "train words that are in the text (new), in --init (old) or in either (union)",
+        "words to train: those in the text (new), in --init (old) or in either (union)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -251,7 +252,8 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "number of shard merges; must be a multiple or divisor of --epochs (default: at least 20)",
+        "number of times the shards' vectors are merged; a multiple or divisor of --epochs "
+        "(default: at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -269,7 +271,8 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams (default: from the suffix, otherwise text)",
+        "vector format; fasttext also stores n-grams (default: according to the suffix, otherwise "
+        "text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -277,7 +280,8 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "which vectors to write; unit-sum adds unit vectors (default: sum; input for skipgram)",
+        "vectors to write: input, context, their sum, or the sum of unit vectors (default: sum; "
+        "input for skipgram)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -325,7 +329,8 @@ class ConvertOptions(Checked):
     no_header: bool = option(False, "write text without a header line, as in GloVe files")
     quantize: str | None = option(
         None,
-        "number type that --to writes: int8 with one scale per row, or float16 (default: float32)",
+        "number type in the --to folder: int8 with one scale per row, or float16 (default: "
+        "float32)",
         choices=("int8", "float16"),
         needs=("to",),
         strict=True,
@@ -409,7 +414,8 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "use settings of word2vec.c or the SCDV paper, or settings for similarity or likelihood",
+        "use settings of word2vec.c or the SCDV paper, or settings tuned for similarity or "
+        "likelihood",
         presets=PRESETS,
         adapted=_adapted,
     )

@@ -415,9 +415,8 @@ def train_job(
         reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
         if job.word_order and job.output_tables is None and job.format != "safetensors":
             reporter.message(
-                "--word-order: the output format omits word-order vectors; name a .safetensors "
-                "file to"
-                " score text later"
+                "--word-order: the output format omits word-order vectors; to score text later, "
+                "choose a .safetensors file"
             )
         run = machine.run(job, corpus, ngrams, reporter)
         run.options = {**run.options, "init": start_hash}
@@ -478,7 +477,7 @@ def _encoded(
         reporter.message(f"{corpus.unk_tokens:,} out-of-vocabulary tokens are trained as {job.unk}")
     elif job.unk is not None:
         reporter.message(
-            f"warning: {job.unk} has no vector, because all words are in the vocabulary"
+            f"warning: {job.unk} has no vector, because the corpus has no out-of-vocabulary words"
         )
     return corpus
 

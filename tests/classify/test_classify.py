@@ -90,9 +90,9 @@ def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
 def test_invalid_input_of_a_model():
     rows, labels = problem(3)
     model = MaxentClassifier().fit(rows, labels)
-    with pytest.raises(ValueError, match="the first call requires all labels"):
+    with pytest.raises(ValueError, match="pass a list of all labels"):
         MaxentClassifier().partial_fit(rows, labels)
-    with pytest.raises(ValueError, match="differ from the classes of the first call"):
+    with pytest.raises(ValueError, match="classes differs from the first call"):
         model.partial_fit(rows, labels, classes=[0, 1])
 
 

@@ -105,7 +105,7 @@ def test_it_works_in_scikit_learns_tools():
         ([], [], "no text has a label; use texts with at least two different labels"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
-        (["a", "b"], ["x y", "x  y"], "has the same spelling in files as another label"),
+        (["a", "b"], ["x y", "x  y"], "would be spelled like another label in files"),
         (["a", "b"], ["x", " "], "is empty"),
         (["a", "b"], np.ones((2, 1, 1)), "y has several columns"),
         (["a", "b"], 2 * np.eye(2), "y has the entry 2.0"),
@@ -185,12 +185,12 @@ def test_labels_keep_their_type_and_order(tmp_path, kind, several):
     ([Decimal("1.10"), Decimal("1.1")], "has the type "
         "Decimal"), ([("a", 1), ["b"]], "different types"),
     (["\ud800", "a"], "Unicode text without NUL"),
-    (["a\nb", "a"], "written as 'a b' in files; rename it"),
+    (["a\nb", "a"], "written as 'a b' in files; rename the label"),
     ([" a", "b"], "written as 'a' in files"), (["1.0", "2.0"], "written as '1' in files"),
     ("ab", "y='ab': must be an iterable of labels"), (5, "y=5: must be an iterable"),
     (None, "y=None: must be an iterable"), ({"a": 0, "b": 1}, "must be an iterable of labels"),
     ([[0, 0, 1], [1, 0, 0]], "an indicator matrix"),
-    ([["a"], 3], "lists of labels with 3; use only lists"),
+    ([["a"], 3], "lists of labels with 3; pass only lists"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
     with pytest.raises(ValueError, match=message):
@@ -367,7 +367,7 @@ def test_partial_fit_learns_new_labels_and_words(tmp_path):
         model.partial_fit(TEXTS, [3, 4, 5] * 30)
     with pytest.raises(UsageError, match="a different form"):
         model.partial_fit(TEXTS, [[one] for one in TOPICS])
-    with pytest.raises(UsageError, match=r"ngrams=2: .* was trained with 1; omit it"):
+    with pytest.raises(UsageError, match=r"ngrams=2: .* was trained with 1; omit this option"):
         TextClassifier(init=model, ngrams=2).fit(TEXTS, TOPICS)
 
 

@@ -69,7 +69,7 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
         ("EU\nrejects X O\n", "line 2: only some tokens"),
         ("EU\tO\n\tO\n", "line 2 has no token"),
         ("EU O\n\u00a0 O\n", "line 2 has no token"),
-        ("EU\0 O\n", "byte 2 of line 1 is NUL"),
+        ("EU\0 O\n", "byte 2 of line 1 is a NUL byte"),
     ],
 )
 def test_an_invalid_line_is_named(tmp_path, text, message):
@@ -160,7 +160,7 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
         (
             "classify train texts.conll --by token --output x",
-            "no sentence has tags; give one TOKEN",
+            "no sentence has tags; write one line TOKEN",
         ),
         ("classify train train.conll --by word --output x", "must be one of document, token"),
     ],

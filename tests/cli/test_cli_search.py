@@ -69,7 +69,7 @@ def test_duplicates(docs, cli):
         ("search docs.txt --duplicates -k 3", "-k: has no effect without queries"),
         ("search docs.txt --output index --json", "--json: nothing is printed without queries"),
         ("search docs.txt --query a -k 0", "-k"),
-        ("search nul --query a", "is NUL"),
+        ("search nul --query a", "is a NUL byte"),
     ],
 )
 def test_errors_are_one_line(docs, cli, line, message):

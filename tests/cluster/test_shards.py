@@ -124,7 +124,7 @@ def test_the_error_of_a_row_group_names_the_row_of_the_file():
     rows = [{"t": "a"}] * 7 + [{"t": "b\0"}, {"t": "c"}]
     options = VocabularyOptions(text_column="t")
     parts = cut([write_table("t.parquet", rows)], 3, options)
-    with pytest.raises(CorpusError, match="row 8: the text has a NUL"):
+    with pytest.raises(CorpusError, match="row 8: the text contains a NUL"):
         [list(part.corpus()) for part in parts]
 
 
@@ -146,7 +146,7 @@ def test_files_missing_on_a_worker_are_named(files):
 @pytest.mark.parametrize(
     "name, data, said",
     [
-        ("zero", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
+        ("zero", b"a b\n" * 50 + b"a\0b\n", "is a NUL byte"),
         ("empty", b"", "--shards 2: the corpus has too few lines"),
         ("broken.xz", PACKED[:-30], "--shards 2: the corpus has too few"),
         ("line", b"one line", "--shards 2: the corpus has too few lines"),

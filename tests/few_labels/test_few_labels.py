@@ -283,9 +283,9 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
     [
         ({}, True), ({"levels": 3}, True), ({"choose": True}, True), ({"choose": False}, False),
         ({"final": "distill"}, None), ({"rounds": 3}, None), (PAPER, False),
-        ({"choose": True, "rounds": 2}, "choose: combines"),
+        ({"choose": True, "rounds": 2}, "choose: is not supported with options"),
         ({"initial": "self-training", **BESIDE}, "use initial=supervised"),
-        ({**PAPER, "choose": True}, "choose: combines"),
+        ({**PAPER, "choose": True}, "choose: is not supported with options"),
         ({**PAPER, "final": "distill"}, "impact=paper: requires"),
     ],
 )  # fmt: skip

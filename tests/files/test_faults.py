@@ -22,15 +22,18 @@ REFUSED = {
     "empty": (b"", "has no tokens"),
     "mark alone": (b"\xef\xbb\xbf", "has no tokens"),
     "rare words": (b"a b c\nd e f\n", "occurs at least 5 times; lower --min-count"),
-    "NULs": (TEXT + b"x\0y\n", "byte 401 (line 41) is NUL"),
+    "NULs": (TEXT + b"x\0y\n", "byte 401 (line 41) is a NUL byte"),
     "a program": (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, "binary or UTF-16"),
     "broken UTF-8": (TEXT + b"caf\xe9\n", "byte 403 (line 41) is not UTF-8"),
     "zip": (
         b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500),
         "is a zip archive; unpack it",
     ),
-    "tar": (TAR, "is a tar archive; unpack it and use its files"),
-    "tar, compressed": (COMPRESSORS["gz"](TAR), "is a tar archive; unpack it and use its files"),
+    "tar": (TAR, "is a tar archive; unpack it, and use the extracted files"),
+    "tar, compressed": (
+        COMPRESSORS["gz"](TAR),
+        "is a tar archive; unpack it, and use the extracted files",
+    ),
 }
 
 

@@ -105,7 +105,7 @@ def names(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a", "./a", "sub/../a", "here/a", "sub/link", "hard"])
 @pytest.mark.parametrize("role", [WRITES, LOG])
 def test_an_output_that_is_an_input_is_an_error(names, name, role):
-    message = f"output={name}: is the same file as CORPUS a, which is read; choose another"
+    message = f"output={name}: is the same file as CORPUS a, an input file; choose another file"
     with pytest.raises(UsageError, match=message):
         guard((READS, "CORPUS", ["sub", "a"]), (role, "--output", name))
     with pytest.raises(UsageError, match="is the same file as init="):
@@ -115,7 +115,7 @@ def test_an_output_that_is_an_input_is_an_error(names, name, role):
 @pytest.mark.parametrize("one, two", [("a", "hard"), ("new", "here/new"), ("dangling", "./new"),
                                       ("-", "-")])  # fmt: skip
 def test_two_equal_outputs_are_an_error(names, one, two):
-    with pytest.raises(UsageError, match=r"is the same file as log_json=.*give each"):
+    with pytest.raises(UsageError, match=r"is the same file as log_json=.*choose a different"):
         guard((LOG, "--log-json", one), (WRITES, "--output", two))
 
 
@@ -138,14 +138,14 @@ def test_what_does_not_conflict_is_accepted(names):
 @pytest.mark.parametrize(
     "role, name, message",
     [
-        (READS, "", "--x: the path is empty; name a file"),
-        (WRITES, "", "--x: the path is empty; name a file"),
-        (WRITES, "a\0b", "--x: the path has a NUL character; remove it"),
+        (READS, "", "--x: the path is empty; choose a file"),
+        (WRITES, "", "--x: the path is empty; choose a file"),
+        (WRITES, "a\0b", "--x: the path contains a NUL character; remove it"),
         (WRITES, "sub/new/", "ends with a slash"),
         (WRITES, "sub", "is a folder; use a file"),
         (WRITES, "none/new", "does not exist; create it"),
         (WRITES, "loop", "the symbolic links form a loop; remove one"),
-        (WRITES, "socket", "is a socket or a disk device; name a file"),
+        (WRITES, "socket", "is a socket or a disk device; choose a file"),
         (LOG, "log.gz", "a log cannot be written compressed"),
         (FOLDER, "-", "a folder cannot be written to standard output"),
         (FOLDER, "a", "is a file; use a folder"),

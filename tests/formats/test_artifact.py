@@ -58,7 +58,7 @@ def test_a_failed_write_keeps_the_old_model(path):
     before = path.read_bytes()
     pieces = ChunkedArray((4,), np.dtype("f4"), lambda: iter([np.ones(3, "f4")]))
     for arrays in ({"x": pieces}, {"x": np.array([{}])}, {"x": np.ones(2, complex)}):
-        with pytest.raises(ValueError, match=r"pieces have 12 bytes|cannot be written"):
+        with pytest.raises(ValueError, match=r"chunks have 12 bytes|cannot be written"):
             save_model(path, "thing", 1, arrays, {})
     assert path.read_bytes() == before and [one.name for one in Path().iterdir()] == ["m"]
 
@@ -77,7 +77,7 @@ def test_only_a_file_of_its_kind_is_replaced(path):
         FormatError, match=r"has format version 2 .*, but this program reads version 1"
     ):
         load_model("empty", "thing", 1)
-    with pytest.raises(FormatError, match="is a file of kind 'thing'; use one of kind 'other'"):
+    with pytest.raises(FormatError, match="is a 'thing' file; use a 'other' file"):
         load_model("m", "other", 1)
     with pytest.raises(FormatError, match="no such file"):
         load_model("nothing", "other", 1)
@@ -111,7 +111,7 @@ def two(begin, end, size):
         (file_of(b"[" * 100_000), "its header is corrupt"),
         (file_of(b"\xff\xfe"), "its header is corrupt"),
         (file_of(b'{"x": NaN}'), "its header is corrupt"),
-        (file_of(b'{"x": {}, "x": {}}'), "the name 'x' occurs twice"),
+        (file_of(b'{"x": {}, "x": {}}'), "the key 'x' occurs twice"),
         (file_of(b"[]"), "its header is corrupt (no object)"),
         (file_of({"__metadata__": {"dcme_w2v": 1}}), "are not strings"),
         (file_of({}, size=0), "was not written by this program"),

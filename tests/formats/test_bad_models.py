@@ -103,7 +103,7 @@ BAD = [
     ("small", "values=", np.full(8, np.nan, np.float32), ""),
     ("small", "biases=", np.zeros(3, np.float32), ""),
     ("text", "calibration", ["logistic", 1, None], "calibration"),
-    ("text", "calibration", ["normalized", 0, 1, 1], "a noise fraction that is not between"),
+    ("text", "calibration", ["normalized", 0, 1, 1], "noise fraction is not between"),
     ("text", "threshold", np.inf, "1e999 is not a finite number"),
     ("token", "tag_pairs=", np.zeros((2, 2), np.int64), "tag_pairs: is int64 of shape"),
     ("token", "tag_pairs[0]", -1, "tag_pairs: contains a negative number"),

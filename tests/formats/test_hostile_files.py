@@ -194,7 +194,7 @@ def test_a_checkpoint_folder_keeps_what_others_put_there(cli):
 def test_a_stray_folder_is_no_checkpoint(cli, name):
     Path("run", name).mkdir(parents=True)
     error = cli.error(f"train c.txt --output v.bin --resume run {SMALL}")
-    assert "run: contains no checkpoint; use --resume with a folder of checkpoints" in error
+    assert "run: contains no checkpoint; choose a folder with checkpoints" in error
 
 
 # What somebody plants: a shell command, a command of ours, and how it ends.

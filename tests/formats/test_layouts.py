@@ -48,8 +48,8 @@ def test_labels_that_are_numbers_are_integers(cli, kind, labels, is_wrong):
 
 @pytest.mark.parametrize("kind", TYPED)
 @pytest.mark.parametrize("labels, said", [
-    ([[0, 0, 1], [1, 0, 0]], "row 1: label is [0, 0, 1], as in a row of an indicator matrix"),
-    ([[True, False], [True, True]], "row 2: label is [True, True], as in a row of an indicator"),
+    ([[0, 0, 1], [1, 0, 0]], "row 1: label is [0, 0, 1], which looks like a row of an indicator"),
+    ([[True, False], [True, True]], "row 2: label is [True, True], which looks like a row of an"),
     ([[1, 2], [2]], None), ([["a", "a"], ["b"]], None),
     ([[0, 1], [1, 0]], "each document has all 2 labels, such as '0'; list only"),
     ([["a", "b"], ["b", "a"]], "each document has all 2 labels, such as 'a'; list only"),
@@ -69,14 +69,14 @@ def test_rows_of_an_indicator_matrix_are_no_labels(cli, kind, labels, said):
 ])  # fmt: skip
 def test_no_and_yes_beside_names_are_warned_of(cli, kind, labels, is_odd):
     cli(TRAIN.format(written(kind, labels * 4)).replace("--quiet", ""))
-    assert ("if they mean no and yes" in cli.err) == is_odd
+    assert ("if 0 and 1 mean no and yes" in cli.err) == is_odd
 
 
 def test_a_column_is_not_text_and_label(cli):
     said = cli.error(
         TRAIN.format(written("csv", ["a", "b"] * 6).replace("column label", "column text"))
     )
-    assert "t.csv: the column 'text' is both text and label; name two columns" in said
+    assert "t.csv: the column 'text' is both text and label; choose two different columns" in said
 
 
 @pytest.mark.parametrize("value, kind", [({}, "dict"), ([None], "NoneType"), ([["a"]], "list")])
@@ -108,7 +108,7 @@ def test_a_name_with_a_comma_is_quoted(cli, kind):
     assert len(dw.vocab(dw.Table(path, '"the, text"'), min_count=1)) == 6
     assert len(dw.vocab(dw.Table("rows", ["the, text"], rows=rows), min_count=1)) == 6
     cli(TRAIN.format(path), "--text-column", "the, text", code=1)
-    assert 'its columns: "the, text", ' in cli.err
+    assert 'its columns are "the, text", ' in cli.err
 
 
 @pytest.mark.parametrize("text, code, said", [
@@ -221,7 +221,7 @@ FILES = {
     ({"d/a/deep/x": "tea\n"}, "there are folders in d/a"),
     ({"d/c/1": "x\ty\n"}, "only some of the files have labels in their lines"),
     ({"d/c/1": "__label__x y\n"}, "only some of the files have labels in their lines"),
-    ({"d/ /1": "x\n"}, "its folder's name is not a valid label"),
+    ({"d/ /1": "x\n"}, "name of this file's folder is not a valid label"),
 ])  # fmt: skip
 def test_a_folder_with_a_subfolder_per_class(cli, more, said):
     folder_of({**FILES, **more})
@@ -229,7 +229,7 @@ def test_a_folder_with_a_subfolder_per_class(cli, more, said):
         assert said in cli.error(TRAIN.format("d"))
         return
     cli("classify train d -o m --threads 1")
-    assert f"d: its {3 if 'd/c/1' in more else 2} subfolders are read as classes" in cli.err
+    assert f"d: the {3 if 'd/c/1' in more else 2} subfolders are read as classes" in cli.err
     cli("classify test m d")
     assert f"documents\t{10 + 2 * ('d/c/1' in more)}\n" in cli.out
     assert len(cli("classify predict m d").splitlines()) >= 10
@@ -302,7 +302,7 @@ def test_folders_of_datasets_have_names_of_classes(cli, numbers, in_schema):
     cli(line)
     assert set(dw.load("m").classes_) == {"tea", "sea"}
     assert ("3 without a label" in cli.err) == (None in numbers or -1 in numbers)
-    assert "name the text column of tables with --text-column" in cli.error(TRAIN.format("d"))
+    assert "for tables, select the text column with --text-column" in cli.error(TRAIN.format("d"))
 
 
 def test_one_split_of_a_folder_of_datasets_is_named(cli):
@@ -310,7 +310,10 @@ def test_one_split_of_a_folder_of_datasets_is_named(cli):
         dataset(f"d/{split}", [0, 1] * 6, ["tea", "sea"], True)
     Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
-    assert "d: a dataset is read one split at a time; use one of d/train, d/test" in said
+    assert (
+        "d: this dataset has several splits, of which only one can be read; use one of d/train, "
+        "d/test" in said
+    )
     cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
 
 
@@ -334,9 +337,9 @@ def test_matrix_market(cli, layout):
 
 
 @pytest.mark.parametrize("text, said", [
-    ("", "its first line"), ("a b\n", "its first line"),
-    ("%%MatrixMarket vector array real general\n1 1\n", "its first line"),
-    ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n", "its first line"),
+    ("", "the first line"), ("a b\n", "the first line"),
+    ("%%MatrixMarket vector array real general\n1 1\n", "the first line"),
+    ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n", "the first line"),
     ("%%MatrixMarket matrix coordinate real general\n9 9 999999999999\n1 1 1\n", "too short"),
     ("%%MatrixMarket matrix array real general\n999999 999999\n1\n", "too short"),
     ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n", "is not a valid Matrix"),
@@ -373,7 +376,7 @@ def test_addresses_of_files_are_paths(cli, here):
     ]
     assert "is the same file as" in cli.error(f"vocab {address} --output", "a b.tsv")
     cli(f"vocab {address.replace('file:', 'FILE:')} -o - --min-count 1")
-    assert "names another machine" in cli.error("vocab file://host/x -o -")
+    assert "refers to another machine" in cli.error("vocab file://host/x -o -")
     assert "there is no such file" in cli.error(f"vocab file://{here}/none -o -")
 
 
@@ -386,7 +389,7 @@ def test_vectors_for_the_embedding_projector(cli):
     dw.Vectors(["tea", "ö"], [[1, 0.5], [0, -2]]).save("w.txt")
     cli("convert w.txt q.tsv --to tsv")
     assert Path("q.metadata.tsv").read_text() == "tea\nö\n"
-    assert "name a file" in cli.error("convert v.safetensors - --to tsv")
+    assert "choose a file" in cli.error("convert v.safetensors - --to tsv")
     Path("r.metadata.tsv").write_text("2 1\na 1\nb 2\n")
     assert "is the same file as" in cli.error("convert r.metadata.tsv r.tsv --to tsv")
     assert cli.rows("neighbors v.safetensors TEA --ignore-case")[0][0] == "tea"

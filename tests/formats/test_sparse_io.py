@@ -139,7 +139,7 @@ def test_line_feeds_alone_end_labels_whose_spaces_are_one():
     assert read_labels("l") == [*((" ".join(one.split()),) for one in names), ("x", "y"), ()]
     assert len(read_labels("l", 7)) == 7
     with pytest.raises(
-        FormatError, match="has 7 lines, but there are 8 rows; give one line per row"
+        FormatError, match="has 7 lines, but there are 8 rows; write one line per row"
     ):
         read_labels("l", 8)
 

@@ -51,10 +51,10 @@ OPTIONAL_TEXTS = {  # take paths, too
 }
 EMPTY = (None, float("nan"), "", " \n", b"", [], (), [[]])
 WRONG = {
-    "tea\0leaf": "has a NUL", b"tea\0": "has a NUL", ("tea\0", "leaf"): "has a NUL",
+    "tea\0leaf": "contains a NUL", b"tea\0": "contains a NUL", ("tea\0", "leaf"): "contains a NUL",
     b"\xff tea": "is not UTF-8", (b"\xff",): "is not UTF-8",
     (None,): "is neither a text nor", 3: "is neither a text nor", 1.5: "is neither a text nor",
-    ("",): "the token '' is empty", ("a b",): "has whitespace in it",
+    ("",): "the token '' is empty", ("a b",): "contains whitespace",
 }  # fmt: skip
 
 

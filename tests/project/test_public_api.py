@@ -87,7 +87,7 @@ def test_functions_have_these_parameters():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda v: dw.eval_likelihood(v), "no text to score; use a corpus, or analogies"),
+        (lambda v: dw.eval_likelihood(v), "no text to score; pass a corpus, or use analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "requires its context vectors"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),

@@ -230,7 +230,7 @@ def test_wrong_parameters():
     for X in (TEXTS, np.array(TEXTS), [["w1"], ["w2"]]):
         with pytest.raises(ValueError, match=r"make_pipeline\(TfidfVectorizer\(\), MaxentClassif"):
             MaxentClassifier().fit(X, range(len(X)))
-    with pytest.raises(ValueError, match=r"X: a number is too large"):
+    with pytest.raises(ValueError, match=r"X: a value is too large"):
         MaxentClassifier().fit([[10**400], [0]], [0, 1])
     for options, texts, message in (
         ({"representation": "x"}, TEXTS, "representation=x: must be one of"),

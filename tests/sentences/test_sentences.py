@@ -167,7 +167,7 @@ def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
 def test_rows_are_not_compressed_twice(vectors, name, here):
     Path("s.txt").write_text("the king\n")
     with pytest.raises(
-        ValueError, match=f"{name}: .np. files cannot be written compressed; use X.np"
+        ValueError, match=f"{name}: .np. files cannot be written compressed; use a name"
     ):
         dw.encode(vectors, "s.txt", name)
     assert not Path(name).exists()
@@ -194,7 +194,7 @@ def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, 
     encoder = dw.SentenceEncoder(vectors, pooling=pooling, tokenize="words")
     expected = encoder.fit_transform(["the king", "", "Tea Café, TEA!", "?"])
     out = cli(f"encode v.safetensors s.txt --pooling {pooling} --tokenize words -o {output}")
-    assert "4 sentences, 2 without any known word" in cli.err
+    assert "4 sentences, 2 without any word that has a vector" in cli.err
     read = {
         "o.npy": np.load,
         "o.npz": lambda path: load_npz(path).toarray(),
@@ -208,7 +208,7 @@ def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, 
     "text, output, message",
     [
         (b"king\xff", "o.npy", "s.txt: byte 4 is not UTF-8"),
-        (b"ki\0ng", "o.npy", "s.txt: byte 2 is NUL"),
+        (b"ki\0ng", "o.npy", "s.txt: byte 2 is a NUL byte"),
         (b"king", "o", ".npy, .npz or .tsv"),
         (b"king", "o.bin", ".npy, .npz or .tsv"),
     ],

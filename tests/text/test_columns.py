@@ -61,7 +61,7 @@ def test_every_format_has_the_same_rows(kind):
     assert [one.text for one in documents] == [b"the king of england", b"", b""]
     counted = count([path], VocabularyOptions(min_count=1, text_column="text")).vocabulary
     assert sorted(counted) == ["england", "king", "of", "the"] and set(counted.counts) == {1}
-    with pytest.raises(CorpusError, match="has no column 'body'; its columns: text, label, meta"):
+    with pytest.raises(CorpusError, match="has no column 'body'; its columns are text, label"):
         lines_of(path, "body")
 
 
@@ -82,15 +82,15 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
         ([None, "a", ""], [[], ["a"], [""]]),  # a null is no sentence
         ([["New-York", "is"], None], [["New-York is"], []]),  # a list of tokens
         ([[["a", "b"], ["c"]], [["d"]]], [["a b", "c"], ["d"]]),  # sentences of tokens
-        ([["a b"]], "row 1: the token 'a b' is empty or has whitespace"),
+        ([["a b"]], "row 1: the token 'a b' is empty or contains whitespace"),
         ([[""]], "row 1: the token '' is empty"),
         ([b"a b", "café".encode()], [["a b"], ["café"]]),  # Parquet without the type of text
         ([b"a", b"\xff"], "row 2: is not UTF-8"),
         ([float("nan"), None], [[], []]),
         ([3], "row 1: 3 is neither a text nor"),
         ([{"y": "a"}], "row 1: the text is a dict"),
-        (["a", "b\0"], "row 2: the text has a NUL"),
-        (["a"] * 9 + ["a\0"], "row 10: the text has a NUL"),
+        (["a", "b\0"], "row 2: the text contains a NUL"),
+        (["a"] * 9 + ["a\0"], "row 10: the text contains a NUL"),
     ],
 )
 def test_values(kind, values, lines):
@@ -118,7 +118,7 @@ def test_columns_are_joined_and_fields_are_found(kind, text, label, lines, label
     path = write(f"t.{kind}", ROWS)
     _, row = next(read_rows(Table(path, text, label)))
     assert (row.text.decode().split("\n"), row.labels) == (lines, labels)
-    with pytest.raises(CorpusError, match=r"has no column 'meta\.text'; its columns: "):
+    with pytest.raises(CorpusError, match=r"has no column 'meta\.text'; its columns are "):
         lines_of(path, "meta.text")
 
 
@@ -158,7 +158,7 @@ def test_blank_lines_are_no_rows(content):
     if "{" in content:
         assert kind_of_table("t") == "JSON lines"
         for read in (lambda: list(read_documents(["t"])), lambda: dw.vocab("t")):
-            with pytest.raises(CorpusError, match="t: is JSON lines; name its text column"):
+            with pytest.raises(CorpusError, match="t: is JSON lines; select its text column"):
                 read()
 
 
@@ -198,7 +198,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         ('{"x": "a"}\n{"x": ["b"]}\n', "row 2: the text columns contain both text and lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: the line is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair the file"),
-        ("x,y\n1\n", "row 1: has 1 fields, but the header has 2"),
+        ("x,y\n1\n", "row 1: the row has 1 fields, but the header has 2"),
         (b"x,y\n\xff,2\n", "row 1: is not UTF-8"),
         ("x,y\n1,2\n".encode("utf-16"), "row 1: is not UTF-8"),
         (b'{"x": "\xff"}\n', "row 1: is not UTF-8"),
@@ -207,7 +207,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         pytest.param("Parquet", "has two columns 'x'; rename one", id="Parquet"),
         pytest.param(
             "x\na\0b\n" * 9,
-            "row 1: (the text has a NUL character|line contains NUL)",
+            "row 1: (the text contains a NUL character|line contains NUL)",
             id="NUL in a field",
         ),
         # csv of Python 3.10 accepts no NUL
@@ -268,7 +268,7 @@ def test_a_folder_of_files_with_different_columns(here):
     options = VocabularyOptions(min_count=1, text_column="text")
     assert count([str(here)], options).tokens == 8
     write("u.jsonl", [{"other": "a"}])
-    with pytest.raises(CorpusError, match=r"u\.jsonl: has no column 'text'; its columns: other"):
+    with pytest.raises(CorpusError, match=r"u\.jsonl: has no column 'text'; its columns are other"):
         count([str(here)], options)
 
 
@@ -407,12 +407,12 @@ def test_rows_that_are_dicts():
         (
             [{"t": "the king"}],
             None,
-            "the text is a dict; name its text column with text_column",
+            "the text is a dict; select its text column with text_column",
         ),
-        ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
+        ([{"t": "the king"}], "u", "has no column 'u'; its columns are t"),
         (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
-        ([Table("t.csv")], None, "no text column is named; name it with text_column, or"),
-        ([Table("", "t")], None, "corpus: the path is empty; name a file"),
+        ([Table("t.csv")], None, "no text column is selected; select one with text_column, or"),
+        ([Table("", "t")], None, "corpus: the path is empty; choose a file"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):
@@ -536,7 +536,9 @@ def test_documents_that_decode_to_far_more_are_not_held(cli, monkeypatch, kind):
 def test_a_row_of_parquet_has_a_limit_of_decoded_bytes(monkeypatch):
     monkeypatch.setattr("dcme_w2v.formats.columns.LINE_BYTES", 100_000)
     write("t.parquet", [{"x": ["ab"]}, {"x": ["ab"] * 40_000}])
-    with pytest.raises(CorpusError, match="row 2: the text has more than 100,000 bytes; split it"):
+    with pytest.raises(
+        CorpusError, match="row 2: the text has more than 100,000 bytes; split the text"
+    ):
         text_of("t.parquet", "x")
 
 
@@ -642,5 +644,5 @@ def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
 def test_columns_of_0_and_1_and_more_are_refused(here, other):
     rows = [{"t": "a", "y": own, "z": two} for own, two in [(0, 1), (1, 1), other]]
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(CorpusError, match="row 3: the label columns have only 0 and 1"):
+    with pytest.raises(CorpusError, match="row 3: the label columns contain only 0 and 1"):
         labels_in(dw.Table("d.jsonl", "t", "y,z"))

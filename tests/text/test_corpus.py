@@ -97,7 +97,7 @@ class Ending(io.BytesIO):
 @pytest.mark.parametrize(
     "opened, said",
     [
-        (ImportError(), "reading it requires boto3; pip install boto3"),
+        (ImportError(), "reading it requires the package boto3; run: pip"),
         (ValueError("no bucket"), "cannot be opened: no bucket"),
         ([Ending()], "cannot be read: the server is gone"),
     ],

@@ -61,8 +61,8 @@ def test_converted_vectors_keep_the_rule(trained, cli, name):
     "text, errors, message",
     [
         (b"A, b\nC \xff d\n", "strict", r"byte 7 \(line 2\) is not UTF-8"),
-        (b"A, b\nC \x00 d\n", "replace", r"byte 7 \(line 2\) is NUL"),
-        (b"A, b\nC \x00 d\n", "strict", r"byte 7 \(line 2\) is NUL"),
+        (b"A, b\nC \x00 d\n", "replace", r"byte 7 \(line 2\) is a NUL byte"),
+        (b"A, b\nC \x00 d\n", "strict", r"byte 7 \(line 2\) is a NUL byte"),
         (b"., !\n", "strict", "no tokens"),
     ],
 )

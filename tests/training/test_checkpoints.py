@@ -97,7 +97,7 @@ def test_two_runs_cannot_use_one_folder(kept):
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
     refused = Mock(side_effect=OSError(30, "Read-only file system"))
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    with pytest.raises(ResourceError, match="cannot be written: Read-only file system; name"):
+    with pytest.raises(ResourceError, match="cannot be written: Read-only file system; choose"):
         CheckpointFolder(str(tmp_path / "k"), resuming=False)
 
 
@@ -107,7 +107,7 @@ def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(
-        ResourceError, match=r"No space left on device; free some space: it requires .* MB"
+        ResourceError, match=r"left on device; free disk space; the checkpoint requires .* MB"
     ):
         saved(folder, training, 2)
     assert [one.name for one in folder.generations()] == ["000001.safetensors"]
@@ -122,7 +122,7 @@ def test_a_changed_byte_is_found(kept, name):
     array.reshape(-1).view(np.uint8)[9] ^= 255
     edit(path, {name: array})
     with pytest.raises(
-        FormatError, match="is corrupt, because its checksum does not match; remove it"
+        FormatError, match="is corrupt, because its checksum does not match; remove this"
     ):
         Checkpoint.load(path)
 

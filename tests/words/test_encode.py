@@ -308,7 +308,7 @@ def test_words_of_a_stream_are_dropped_as_those_of_a_file(monkeypatch, run):
     wanted = {word: count for word, count in whole.vocabulary.items() if count >= least}
     assert least > 1 and found == [wanted, wanted]
     monkeypatch.setattr("tempfile.TemporaryFile", Mock(side_effect=OSError(28, "full")))
-    with pytest.raises(ResourceError, match=r"could not be kept to read it again \(full\)"):
+    with pytest.raises(ResourceError, match=r"could not be stored for a second pass \(full\)"):
         count(Sentences(iter(lines)), ALL)
 
 

@@ -97,7 +97,7 @@ def test_invalid_queries():
         (lambda: vectors.doesnt_match(["w1", "nowhere"]), KeyError, "'nowhere'"),
         (lambda: vectors.most_similar([], None), UsageError, "the query is empty"),
         (lambda: vectors.most_similar([np.ones(3)]), UsageError,
-         r"shape \(3,\): must be of shape \(12,\)"),
+         r"shape \(3,\), but must have the shape \(12,\)"),
         (lambda: vectors.doesnt_match([]), UsageError, "list of words"),
     ):  # fmt: skip
         with pytest.raises(error, match=message):

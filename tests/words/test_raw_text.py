@@ -59,7 +59,7 @@ def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
     Path("c").write_text(TOKENS * 100)
     cli("train c --dim 4 --epochs 1 --threads 1 --output o.csv")
     [line] = warnings_in(cli.err)
-    assert "o.csv: vectors will be word2vec text, not .csv; name a .txt" in line
+    assert "o.csv: vectors will be written as word2vec text, not .csv; choose a .txt" in line
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ class Frame:
         ({"the cat": 3}, "a dict cannot be read as text; use its values"),
         (Frame(), "a DataFrame cannot be read as text; use its text column"),
         (["東京は大きい", "日本語の文"], "the 2 strings, such as"),
-        (["the", "cat"], "the 2 strings, such as 'the', neither name files"),
+        (["the", "cat"], "the 2 strings, such as 'the', are neither file names"),
         ("the cat sat on the mat", "is text, not a file; use a list of sentences"),
     ],
 )

@@ -154,7 +154,7 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
         (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
         ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
-        ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or has"),
+        ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or contains"),
         ([["a", ""]], ValueError, "the token '' is empty"),
         ([], ValueError, "sentences: has no tokens"),
         ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),

@@ -42,7 +42,7 @@ def test_words_behave_as_a_sequence():
     assert list(words[::-2]) == WORDS[::-2] and list(reversed(words)) == WORDS[::-1]
     assert words.index("man") == 4 and words.count("man") == 1 and words.count("x") == 0
     for arguments in (("x",), ("king", 1), ("man", 0, 4)):
-        with pytest.raises(ValueError, match="not in the list"):
+        with pytest.raises(ValueError, match="not in the word list"):
             words.index(*arguments)
     with pytest.raises(IndexError):
         words[5]
@@ -114,16 +114,16 @@ def test_objects_cannot_be_changed(name):
         ({"words": ["king", "", "x", "y", "z"]}, "word 2 is empty"),
         ({"words": ["a", "b", "a", "y", "z"]}, "the word 'a' occurs twice, at 0 and 2"),
         ({"words": [1, 2, 3, 4, 5]}, "words: must be strings"),
-        ({"vectors": [1.0]}, r"vectors of shape \(1,\)"),
-        ({"vectors": [[]] * 5}, r"vectors of shape \(5, 0\)"),
+        ({"vectors": [1.0]}, r"vectors has the shape \(1,\)"),
+        ({"vectors": [[]] * 5}, r"vectors has the shape \(5, 0\)"),
         ({"vectors": [[1], [2]]}, "5 words, 2 vectors"),
         (
             {"context": Vectors("abcde", np.ones((5, 3)))},
             "the context vectors are for different words",
         ),
-        ({"context": Vectors(WORDS, np.ones((5, 2)))}, "must be of shape"),
+        ({"context": Vectors(WORDS, np.ones((5, 2)))}, "must have the shape"),
         ({"context": Vectors("a", np.ones((1, 3)))}, "1 context vectors"),
-        ({"neighbors": (np.ones((5, 3)), np.ones((4, 3)))}, "must be of shape"),
+        ({"neighbors": (np.ones((5, 3)), np.ones((4, 3)))}, "must have the shape"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(more, said):
@@ -156,8 +156,8 @@ def test_gensim_gets_words_vectors_and_counts():
         (lambda v: v.save("v.npy.gz"), ValueError, "vectors cannot be written as .npy"),
         (lambda v: v.most_similar([("king", 0.5)]), ValueError, "write a weighted sum"),
         (lambda v: v.most_similar([10**400, 0, 1]), ValueError, r"^\[1.{,60}: must be a word or"),
-        (lambda v: Vectors(["a"], [[10**400]]), ValueError, "a number is too large"),
-        (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),
+        (lambda v: Vectors(["a"], [[10**400]]), ValueError, "a value is too large"),
+        (lambda v: v.most_similar(3), ValueError, r"shape \(\), but must have the shape \(3,\)"),
         (lambda v: v[[0, 1]], KeyError, ".vectors has rows by number"),
         (lambda v: v.wmdistance, AttributeError, "a method of v.to_gensim"),
         (lambda v: v.slices, AttributeError, "'slices'$"),  # not _slice

@@ -129,7 +129,7 @@ def test_safetensors_have_all_that_vectors_have():
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
         ({}, {"manifest": []}, "manifest: is not a JSON object"),
         ({}, {"manifest": {"options": [1]}}, "manifest.options: is not a JSON object"),
-        ({}, {"kind": "scdv"}, "is a file of kind 'scdv'; use one of kind 'vectors'"),
+        ({}, {"kind": "scdv"}, "is a 'scdv' file; use a 'vectors' or"),
         ({}, {"version": 2}, "has format version 2"),
     ],
 )
@@ -204,7 +204,7 @@ def test_an_array_without_words_is_no_file_of_vectors():
 
 def test_a_record_of_another_kind_is_not_replaced():
     Path("v.bin.json").write_text('["mine"]')
-    with pytest.warns(UserWarning, match="was not replaced, because it is not a manifest"):
+    with pytest.warns(UserWarning, match="was not overwritten, because it is not a manifest"):
         Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")
     assert Path("v.bin.json").read_text() == '["mine"]' and Vectors.load("v.bin")["a"] == 1
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -305,7 +305,7 @@ def test_views_with_strides_are_written_correctly(format):
 
 CORRUPT = {
     "blank row": (b"2 1\na 1\n\nb 2\n", ":3: wrong dimension"),
-    "no dimension": (b"1 0\na\n", ":1: 1 rows and 0 dimensions are not valid"),
+    "no dimension": (b"1 0\na\n", ":1: 1 rows and 0 dimensions are not supported"),
     "negative": (b"-1 2\na 1 2\n", ":2: wrong dimension"),
     "header over 2^63": (b"99999999999999999999 2\na 1 2\n", ":2: wrong dimension"),
     "promises more than the file": (

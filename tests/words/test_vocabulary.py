@@ -59,7 +59,7 @@ BAD_LINES = [
     b"caf\xc3 4",
     b"",
 ]
-NOT_COUNTS = "vocab:3: must be a word, a space and a count; use a file that"
+NOT_COUNTS = "vocab:3: the line must be a word, a space and a count; use a file"
 WITHOUT_WORDS = "vocab: contains no words; use a file with lines 'WORD COUNT'"
 BAD_FILES = {
     **{b"a 5\nb 4\n" + bad + b"\nc 3\n": NOT_COUNTS for bad in BAD_LINES},

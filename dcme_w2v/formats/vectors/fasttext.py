@@ -140,7 +140,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
             f"{path}: has fastText format version {version}; use a model of version {VERSION}, "
-            "as fastText 0.9 writes it"
+            "which fastText 0.9 writes"
         )
     if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
         header["longest"] = 0
@@ -203,7 +203,10 @@ def _as_utf8(words: Words, path: str) -> Words:
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
-    warn(f"{path}: {count} words are not UTF-8; such bytes were replaced by escapes such as \\xff")
+    warn(
+        f"{path}: {count} words are not UTF-8; their invalid bytes were replaced by escapes such "
+        "as \\xff"
+    )
     texts = map(words.raw, range(len(words)))
     escaped = Words.from_words(text.decode("utf-8", "backslashreplace") for text in texts)
     if word_faults(escaped).any():
@@ -219,7 +222,7 @@ def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
     name, words, counts = os.fspath(path), tables.words, tables.counts
     if counts is None or tables.context is None:
         raise UsageError(
-            f"{name}: a fastText model needs counts and context vectors; name a .bin file "
+            f"{name}: a fastText model requires counts and context vectors; use a .bin file "
             "without --format=fasttext"
         )
     made, subwords = tables.manifest or {}, tables.subwords

@@ -169,7 +169,7 @@ def check_static_target(path: PathLike) -> None:
     """Raise an error before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
         raise UsageError(
-            f"{os.fspath(path)}: a folder cannot be written to a stream; name a folder"
+            f"{os.fspath(path)}: a folder cannot be written to a stream; choose a folder"
         )
     name = os.fspath(path)
     with write_errors(path):
@@ -177,13 +177,13 @@ def check_static_target(path: PathLike) -> None:
         check_parent(name, target)
         if Path(os.path.realpath(".")).is_relative_to(target):
             raise UsageError(
-                f"{name}: cannot be replaced, because it is or contains the current folder; name "
-                "another folder"
+                f"{name}: cannot be replaced, because it is or contains the current folder; "
+                "choose another folder"
             )
         if target.is_dir():
             _check_replaceable(name, target)
         elif target.exists():
-            raise UsageError(f"{name}: is a file; name a folder")
+            raise UsageError(f"{name}: is a file; choose a folder")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 

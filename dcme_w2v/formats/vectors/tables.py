@@ -60,7 +60,7 @@ class WordTables(Immutable):
     def _check(self) -> None:
         shape, n = self.vectors.shape, len(self.words)
         if len(shape) != 2 or shape[1] < 1:
-            raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
+            raise UsageError(f"vectors has the shape {shape}, but must have the shape (n, d)")
         counts = n if self.counts is None else len(self.counts)
         context = n if self.context is None else len(self.context.words)
         if not n == shape[0] == counts == context:
@@ -74,18 +74,19 @@ class WordTables(Immutable):
         for rows in (*others, *(self.neighbors or ())):
             if rows.shape != shape:
                 raise UsageError(
-                    f"further vectors of shape {rows.shape}: must be of shape {shape}, like "
-                    "the word vectors"
+                    f"additional vectors have the shape {rows.shape}, but must have the shape "
+                    f"{shape}, like the word vectors"
                 )
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
             raise UsageError(f"the subword vectors must have {shape[1]} dimensions")
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
-                "the context vectors are for different words; use both tables for the same words"
+                "the context vectors are for different words; pass vectors and context vectors of "
+                "the same words"
             )
         if not np.diff(self.words.offsets).all():
             row = int(np.argmin(np.diff(self.words.offsets)))
-            raise UsageError(f"word {row + 1} is empty; remove it, or give it a name")
+            raise UsageError(f"word {row + 1} is empty; remove or replace this word")
 
     def arrays(self) -> dict[str, F32]:
         """Return all arrays by name; with n-grams, ``own`` contains the words' own vectors."""

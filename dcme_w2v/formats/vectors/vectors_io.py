@@ -137,7 +137,8 @@ def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
     words, counts = tables.words, tables.counts
     if is_stream(path):
         raise UsageError(
-            f"{os.fspath(path)}: tsv writes two files, which a stream cannot hold; name a file"
+            f"{os.fspath(path)}: tsv output consists of two files, which cannot be written to a "
+            "stream; choose a file"
         )
     with atomic_write(path) as file, atomic_write(metadata_of(path)) as names:
         names.write(b"" if counts is None else b"word\tcount\n")
@@ -219,15 +220,18 @@ def check_target(path: PathLike, format: str | None) -> str:
     if chosen == "safetensors":
         check_model_target(path, KIND)
     elif chosen in ("fasttext", "parquet") and compression_of(path) is not None:
-        raise UsageError(f"{name}: {chosen} files cannot be written compressed; name X{suffix}")
+        raise UsageError(
+            f"{name}: {chosen} files cannot be written compressed; use a name that ends in {suffix}"
+        )
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
-            f"{name}: vectors cannot be written as {suffix}; name a .safetensors, .bin or .txt file"
+            f"{name}: vectors cannot be written as {suffix}; choose a .safetensors, .bin or .txt "
+            "file"
         )
     if format is None and suffix.lower() in _NOT_SO:
         warn(
-            f"{name}: vectors will be word2vec text, not {suffix}; name a .txt, .bin or "
-            ".safetensors file"
+            f"{name}: vectors will be written as word2vec text, not {suffix}; choose a .txt, .bin "
+            "or .safetensors file"
         )
     return chosen
 
@@ -427,7 +431,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: was not replaced, because it is not a manifest; rename this file")
+        warn(f"{target}: was not overwritten, because it is not a manifest; rename this file")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")

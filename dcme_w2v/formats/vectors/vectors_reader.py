@@ -153,7 +153,8 @@ class RowReader:
             binary = self.promised is not None and self._looks_binary()
         elif binary and self.promised is None:
             raise FormatError(
-                f"{path}:1: has no header (rows and dimensions), so it is not a binary file"
+                f"{path}:1: the file has no header (rows and dimensions), so it is not a binary "
+                "vector file"
             )
         self.binary = binary
 
@@ -163,8 +164,8 @@ class RowReader:
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
             raise FormatError(
-                f"{self.path}:1: the first {BLOCK} bytes have no line break; use a file of word "
-                "vectors"
+                f"{self.path}:1: the first {BLOCK} bytes contain no line break; use a word-vector "
+                "file"
             )
         header = _HEADER.fullmatch(line[start:])
         if header is None and _SIGNED_HEADER.fullmatch(line[start:]):
@@ -180,16 +181,17 @@ class RowReader:
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
             if self.dim < 1 or not _is_number([b"", *line.split()][-1]):
                 raise FormatError(
-                    f"{self.path}:1: has neither a header (rows and dimensions) nor a word and its "
-                    "numbers; use a file of word vectors"
+                    f"{self.path}:1: the line is neither a header (rows and dimensions) nor a "
+                    "word followed by its vector; use a word-vector file"
                 )
         else:
             self.promised, self.dim = int(header[1]), int(header[2])
             start = len(line) + len(newline)
         if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
             raise FormatError(
-                f"{self.path}:1: {self.promised or 0} rows and {self.dim} dimensions are not valid "
-                f"(at most {MAX_ROWS} rows, from 1 to {MAX_DIM} dimensions); write the file again"
+                f"{self.path}:1: {self.promised or 0} rows and {self.dim} dimensions are not "
+                f"supported (at most {MAX_ROWS} rows, 1 to {MAX_DIM} dimensions); write the file "
+                "again"
             )
         return start
 
@@ -203,7 +205,7 @@ class RowReader:
         if len(firsts) > 1 and all(_DECIMAL.fullmatch(one) for one in firsts):
             raise FormatError(
                 f"{place}: a line begins with the number {firsts[0].decode()}, not with a word; "
-                "write a word before the numbers of each line"
+                "begin each line with a word"
             )
         if len(firsts) > 1 and all(len(one) > 1 and one[:1] == one[-1:] == b'"' for one in firsts):
             raise FormatError(
@@ -255,7 +257,7 @@ class RowReader:
         if least > self._size:
             raise FormatError(
                 f"{self.path}:1: the header declares {self.promised} rows of {self.dim} numbers, "
-                f"which {self._size} bytes cannot hold; run dcme-w2v check {self.path}"
+                f"but the file has only {self._size} bytes; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
