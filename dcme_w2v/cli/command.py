@@ -50,6 +50,8 @@ class Command(click.Command):
         Example shown by `--help`.
     warns : bool
         Whether to warn about options without effect here; otherwise the command does.
+    guarded : bool
+        Whether paths are checked here; otherwise the Python function checks them.
     word2vec : bool
         Whether command lines for word2vec.c are accepted; see `SWITCHES`.
     """
@@ -59,13 +61,14 @@ class Command(click.Command):
         *arguments: Any,
         example: str = "",
         warns: bool = True,
+        guarded: bool = True,
         word2vec: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
-        self._warns = warns
+        self._warns, self._guarded = warns, guarded
         # The help is the command's raw docstring, in which \b has two characters.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
@@ -149,7 +152,8 @@ class Command(click.Command):
         for item in items:  # report invalid numbers before missing files
             if item.name in given and item.type in (int, float):
                 checked_value(values[item.name], item)
-        guard(*paths)
+        if self._guarded:
+            guard(*paths)
         if self._warns:
             preset = with_preset(items, {name: values[name] for name in given})
             values.update({name: one for name, one in preset.items() if name in values})

@@ -37,7 +37,7 @@ KV = (
 )
 
 
-@command(example="dcme-w2v convert vectors.safetensors vectors.bin")
+@command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
 @options_of(TokenizerOptions, only=RULE)
 @options_of(ConvertOptions)
