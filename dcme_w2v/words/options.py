@@ -437,7 +437,7 @@ DEFAULTS: dict[str, Any] = {
 OF_OBJECTIVE: dict[str, dict[str, Any]] = {
     "ns": {},
     "nce": {"noise_power": 1.0},
-    "dcme": {"lr": 0.001, "prior": 1.0, "negative": 0},
+    "dcme": {"prior": 1.0, "negative": 0},
     "hs": {"negative": 0},
 }
 OF_CBOW: dict[str, dict[str, Any]] = {
@@ -462,6 +462,11 @@ MANY_WORDS, LEAST_SHARE = 1000, 0.25
 # With little subsampling, the median count is higher, so the rate is at most FREQUENT_RATE.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
+# Nothing bounds the vectors of dcme, so its steps may add up until the loss diverges. These rates
+# do not diverge in 20 epochs on 17 million tokens (docs/decisions/learning-rates.md). They fall
+# with more epochs, with contexts of fewer than FULL_CONTEXT words, and if frequent words are kept.
+DCME_RATE, DCME_EPOCHS, FULL_CONTEXT, KEPT_FREQUENT = 5e-4, 5, 6.0, 0.25
+
 # Word-order vectors are updated at four times the learning rate, so they need lower rates.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
@@ -480,6 +485,8 @@ def resolved(options: Options, words: int | None = None) -> Options:
     objective, is_cbow = options.objective, options.model == "cbow"
     found = {**DEFAULTS, "threads": default_threads(), **OF_OBJECTIVE[objective]}
     found |= OF_CBOW[objective] if is_cbow else {}
+    if objective == "dcme":
+        found["lr"] = _rate_of_dcme(options)
     if is_cbow and objective == "ns":
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
         most = FREQUENT_RATE if _keeps_frequent(options, found["sample"]) else MAX_RATE
@@ -504,13 +511,26 @@ def _keeps_frequent(options: TrainOptions, default: float) -> bool:
     return sample == 0 or sample > FREQUENT * default
 
 
+def _context_of(options: TrainOptions) -> float:
+    """Return the mean number of words whose vectors are added for a prediction."""
+    if options.model == "skipgram":
+        return 1.0
+    return 2.0 * options.window if options.window_mode == "fixed" else options.window + 1.0
+
+
 def _rate_of_load(options: TrainOptions, default: int) -> float:
     """Return the highest stable learning rate for this window and number of negative samples."""
     negative = default if options.negative is None else options.negative
-    is_fixed = options.window_mode == "fixed"
-    # The mean number of context words.
-    context = 2 * options.window if is_fixed else options.window + 1
-    return round(LOAD / (context * (1 + negative) ** 0.5), 4)
+    return round(LOAD / (_context_of(options) * (1 + negative) ** 0.5), 4)
+
+
+def _rate_of_dcme(options: TrainOptions) -> float:
+    """Return a learning rate at which the vectors of dcme do not grow without bound."""
+    by_epochs = min(1.0, DCME_EPOCHS / options.epochs)
+    by_context = min(1.0, _context_of(options) / FULL_CONTEXT)
+    sample = DEFAULTS["sample"] if options.sample is None else options.sample
+    by_sample = 1.0 if 0 < sample <= DEFAULTS["sample"] else KEPT_FREQUENT
+    return round(DCME_RATE * by_epochs * by_context * by_sample, 7)
 
 
 def vectors_of(options: TrainOptions) -> str:

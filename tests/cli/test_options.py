@@ -215,6 +215,24 @@ def test_default_sample_depends_on_the_vocabulary_size():
 
 
 @pytest.mark.parametrize(
+    "given, rate",
+    [
+        ({}, 5e-4),
+        ({"epochs": 20}, 1.25e-4),
+        ({"window": 1, "window_mode": "fixed"}, 5e-4 / 3),
+        ({"window": 20, "sample": 1e-4}, 5e-4),
+        ({"sample": 0}, 1.25e-4),
+        ({"sample": 0.002}, 1.25e-4),
+        ({"model": "skipgram"}, 5e-4 / 6),
+    ],
+)
+def test_the_default_rate_of_dcme_falls_where_its_steps_add_up(given, rate):
+    found = resolved(TrainOptions(objective="dcme", **given), 10**5)
+    assert found.lr == pytest.approx(rate, rel=1e-3)
+    assert resolved(TrainOptions(objective="dcme", lr=0.1, **given)).lr == 0.1
+
+
+@pytest.mark.parametrize(
     "flag, given",
     [
         ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
