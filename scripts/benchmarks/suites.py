@@ -275,29 +275,42 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
 
 
 def divergence(s: Setup) -> Iterator[Line]:
-    """Train one epoch at the default rates, with settings whose steps add up."""
-    grid = product((20, 2), (0, None), (50, 300), ("ns", "nce", "hs", "dcme"), (5, 30), s.seeds)
-    for window, sample, dim, objective, negative, seed in grid:
-        options: dict[str, Any] = {"window": window, "sample": sample, "dim": dim}
-        if objective in ("ns", "nce"):
-            options["negative"] = negative
-        elif negative > 5:
-            continue
-        setting = ", ".join(f"--{key} {n}" for key, n in options.items() if n is not None)
+    """Train at the default rates, with settings whose steps add up."""
+    wide = {"window_mode": "fixed", "epochs": 1}
+    settings: list[dict[str, Any]] = [
+        {"objective": objective, **drawn, "window": window, "sample": sample, "dim": dim, **wide}
+        for window, sample, dim in product((20, 2), (0, None), (50, 300))
+        for objective in ("ns", "nce", "hs", "dcme")
+        for drawn in ([{"negative": n} for n in (5, 30)] if objective in ("ns", "nce") else [{}])
+    ]
+    settings += [{"objective": "dcme", **options} for options in LONG_DCME]
+    for options, seed in product(settings, s.seeds):
+        given = {key: n for key, n in options.items() if n is not None and wide.get(key) != n}
+        objective = given.pop("objective")
+        setting = ", ".join([objective, *(f"--{key} {n}" for key, n in given.items())])
         losses: list[float] = []
 
         def watch(now: Any, losses: list[float] = losses) -> None:
             losses.extend([now.loss] if now.loss else [])
 
-        options |= {"objective": objective, "window_mode": "fixed", "epochs": 1, "seed": seed}
         found = None
         with contextlib.suppress(FloatingPointError):
-            found = dw.train(s.file("corpus.txt"), threads=s.threads, progress=watch, **options)
-        setting = f"{objective}, {setting}"
+            text = s.file("corpus.txt")
+            found = dw.train(text, threads=s.threads, progress=watch, seed=seed, **options)
         yield setting, seed, "diverged", float(found is None), ""
         if found is not None:
             yield setting, seed, "rate", found.manifest["options"]["lr"], ""
             yield setting, seed, "loss, end / lowest", losses[-1] / min(losses), ""
+
+
+# Settings in which the steps of dcme add up for long or are not averaged over many words.
+LONG_DCME: list[dict[str, Any]] = [
+    {"dim": 50, "epochs": 20},
+    {"dim": 300, "epochs": 5},
+    {"dim": 50, "sample": 0, "epochs": 5},
+    {"dim": 50, "sample": 0.002, "epochs": 5, "window": 2},
+    {"dim": 50, "model": "skipgram", "epochs": 5, "window": 2},
+]
 
 
 def changes(s: Setup) -> Iterator[Line]:
