@@ -155,7 +155,13 @@ def _sts(s: Setup, out: str) -> Measures:
 
 def _tested(s: Setup, model: str, test: object, *more: object) -> Measures:
     found = s.json("classify test", model, test, *more)
-    names = ("accuracy", "precision_at_1", "precision_at_5", "r_precision_at_5", "micro_f1")
+    names: tuple[str, ...] = (
+        "accuracy",
+        "precision_at_1",
+        "precision_at_5",
+        "r_precision_at_5",
+        "micro_f1",
+    )
     names += ("macro_recall",) * ("class_weight" in load_classifier(model).record)
     for name in filter(found.__contains__, names):
         yield name.replace("_f1", " F1"), 100 * found[name], "%"
