@@ -22,7 +22,7 @@ from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools, read_only
 from dcme_w2v.numeric.sparse_rows import (
     CompressedRows,
     stacked,
@@ -162,8 +162,8 @@ class TextFeatures:
     def is_subword(self) -> Bools:
         """Whether each column is a character n-gram (its name then begins with a space)."""
         if self.names is None or self._subwords == (0, 0):
-            return np.zeros(self.columns, dtype=bool)
-        return self.names.text[self.names.offsets[:-1]] == ord(" ")
+            return read_only(np.zeros(self.columns, dtype=bool))
+        return read_only(self.names.text[self.names.offsets[:-1]] == ord(" "))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without values that can be recomputed."""
@@ -365,7 +365,7 @@ class TextFeatures:
             return Words.concatenated(spelled, place)
 
         self.names = names
-        self.is_subword = order >= width
+        self.is_subword = read_only(order >= width)
         return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
