@@ -63,7 +63,7 @@ def read_text(path):
     options = VocabularyOptions(min_count=1, encoding_errors="replace")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DcmeWarning)
-        encode([path], options, _block_bytes=64).close()
+        encode([path], options, _block_bytes=64)
 
 
 def read_plot(path):
