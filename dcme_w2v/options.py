@@ -122,8 +122,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "where sentences end: line ends, text ends (whole), punctuation (split) or empty lines "
-        "(paragraphs)",
+        "what ends a sentence: a line break (lines), the end of a text (whole), punctuation "
+        "(split) or an empty line (paragraphs)",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )

@@ -53,7 +53,7 @@ from .trainer import ClassifierTrainer, Weights, length_and_steps
 
 # On text, 6 epochs are as accurate as 16; with few documents, 24 epochs are needed.
 EPOCHS_OF_DUAL = 6
-# Trials run this share of the epochs: predictions are good long before the weights converge.
+# Trials run this fraction of the epochs; predictions are good before the weights converge.
 TRIAL_EPOCHS = 0.5
 # Candidates for C, as in LinearSVC; C = 0.1 is robust to wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)

@@ -8,7 +8,8 @@ suite `constants` in results.csv shows the effect of other values on training do
 RATE = 8.0  # learning rate of the softmax loss, which is halved if there are few classes
 FEW_CLASSES = 500  # with more classes than this, most classes are rare, and dcme is as fast as gd
 RATE_OF_HINGE = 0.5
-TABLE_CLASSES = 5000  # with more labels, a weight table takes gigabytes and is slow to train
+# With more labels than this, a weight table takes gigabytes and trains slowly.
+TABLE_CLASSES = 5000
 # ---- features ----
 LEAD = 80  # the first LEAD words of a document usually state its topic
 MANY_FEATURES = 200_000

@@ -224,7 +224,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # In ties, the label gets the lowest rank, as usual.
+            # Tied labels all get the worst of their ranks.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(

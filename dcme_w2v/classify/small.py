@@ -211,7 +211,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits, or None, and its size or the smallest possible size.
+    """Return the largest model that fits and its size, or None and the smallest possible size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger

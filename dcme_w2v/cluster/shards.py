@@ -44,7 +44,7 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # estimated compression ratio of compressed files
-SHARD_BIT = 32  # a word number has the shard from this bit up, and the word's ID below
+SHARD_BIT = 32  # a word number holds the shard from this bit on, and the word's ID below it
 
 
 @dataclass(frozen=True)

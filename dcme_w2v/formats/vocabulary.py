@@ -277,7 +277,7 @@ def count_lines(words: Words, counts: I64) -> Iterator[memoryview]:
 
 
 def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
-    """Sum the counts of several vocabularies; ties are ordered by first appearance."""
+    """Sum the counts of several vocabularies, and sort the words by count."""
     table = core.Table()
     for vocabulary in vocabularies:
         table.add(vocabulary.text, vocabulary.offsets, vocabulary.counts)

@@ -171,7 +171,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
         first = np.cumsum(lengths) - lengths
         i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
         weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
-        # An empty cluster has a loss of 0, although 0 / 0 occurs.
+        # The formula gives 0 / 0 for an empty cluster; `fmax` makes its loss 0.
         with np.errstate(invalid="ignore"):
             cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
         now[j] = np.minimum.reduceat(cost, first)

@@ -327,7 +327,7 @@ class DistinctWords:
             )
 
     def _highest(self) -> I64:
-        """Return an upper bound on each word's count, including tokens before it was dropped."""
+        """Return an upper bound on each word's count, as words may be dropped and counted anew."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 

@@ -57,7 +57,7 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In sorted order, a word's longest prefix is the previous word or a prefix of that word.
+        # In a sorted vocabulary, the longest prefix of a word is the previous word or its prefix.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))
