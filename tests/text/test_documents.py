@@ -61,7 +61,7 @@ def test_lines_are_numbered_by_file():
 
 def test_tokens_that_are_not_utf8():
     path = write("d", b"ok\nx\ta b\xff \xc3\xa9\n")
-    with pytest.raises(CorpusError, match=r"^d: byte 5 of line 2 is not UTF-8.* is trained"):
+    with pytest.raises(CorpusError, match=r"^d: byte 5 of line 2 is not UTF-8.*during training"):
         read(path)
     replaced, skipped = read(path, encoding_errors="replace"), read(path, encoding_errors="skip")
     assert replaced[1].words == [b"a", "b\N{REPLACEMENT CHARACTER}".encode(), b"\xc3\xa9"]
