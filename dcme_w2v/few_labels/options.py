@@ -63,8 +63,8 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: one distilled from all scores (distill), impact levels (levels), or impact "
-        "levels plus the initial scores (beside) (default: distill)",
+        "final model: distilled (distill), impact levels (levels), or both levels and initial "
+        "scores (beside) (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
