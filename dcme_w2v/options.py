@@ -122,8 +122,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "what ends a sentence: a line break (lines), the end of a text (whole), punctuation "
-        "(split) or an empty line (paragraphs)",
+        "what ends a sentence: line break (lines), text end (whole), punctuation (split), empty "
+        "line (paragraphs)",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
