@@ -2,7 +2,8 @@
 
 import importlib
 
-TYPE_CHECKING = __name__ == ""  # avoids importing typing, which is slow
+# Type checkers assume that TYPE_CHECKING is true; importing it from typing would be slow.
+TYPE_CHECKING = __name__ == ""
 if TYPE_CHECKING:
     from typing import Any
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Maps each public name to its module, which is imported when the name is first used.
-# A new public name needs an entry here, and an import above for type checkers.
+# Modules that define the public names; a module is imported when one of its names is first used.
+# To add a public name, add an entry to this dictionary and an import above for type checkers.
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",

@@ -1,9 +1,10 @@
 """Run the program ``dcme-w2v`` as ``python -m dcme_w2v``."""
 
-import _signal  # type: ignore[import-not-found]  # built into Python, so importing it is fast
+# `_signal` is built into the interpreter, so importing it is faster than importing `signal`.
+import _signal  # type: ignore[import-not-found]
 
-# Until a command runs, Ctrl-C ends the process without a KeyboardInterrupt.
-# Otherwise, an import could swallow the KeyboardInterrupt, or Python would print a traceback.
+# Until a command runs, let Ctrl-C end the process directly, without a KeyboardInterrupt.
+# During imports, a KeyboardInterrupt could be swallowed, or Python would print its traceback.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 

@@ -24,18 +24,20 @@ from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 
 from .metrics import check_scores, log_softmax, relevance
 
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # bounds for the fitted slopes and constants
-NOISES = (-9.0, 2.0)  # bounds for the log-odds of label noise
-# Initial values of the log slope, the constant, and the log-odds of label noise.
+# Lower and upper bounds for the fitted slopes and for the fitted constants.
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)
+NOISES = (-9.0, 2.0)  # lower and upper bound for the log-odds of label noise
+# Initial values for fitting the log slope, the constant, and the log-odds of label noise.
 START = (0.0, 0.0, -3.0)
-PRECISION = 1e-6  # fitting stops when the log-likelihood changes by less than this fraction
-# Knots of the piecewise linear calibration; the outermost are at the hinge-loss margin, 4.
+# Fitting stops when the log-likelihood changes by less than this fraction of its value.
+PRECISION = 1e-6
+# Knots of the piecewise linear calibration; the first and last are at the hinge-loss margin, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-# Scores are binned into BINS bins per unit, and clipped to FARTHEST.
+# Scores are clipped to the range from -FARTHEST to FARTHEST; each unit is divided into BINS bins.
 BINS, FARTHEST = 64, 64.0
-AT_ONCE = 1 << 14  # number of scores processed at a time, so that they fit into the CPU cache
-FARTHEST_ODDS = 700.0  # log-odds below -FARTHEST_ODDS would make exp() overflow
-NEVER = -1e9  # score of classes without documents, which are thus never predicted
+AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
+FARTHEST_ODDS = 700.0  # with log-odds below -FARTHEST_ODDS, exp() would overflow
+NEVER = -1e9  # score of classes that have no documents, so that they are never predicted
 KINDS = ("softmax", "normalized", "logistic")
 
 
@@ -212,9 +214,9 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         p = (1 - noise) * clean + noise / classes
         of_clean = (1 - noise) / ((1 + count) * classes) * share * clean / p
         of_clean[chosen] *= 1 + count * classes
-        # of_clean is the target times the posterior probability that the label is not noise.
+        # `of_clean` is the target times the posterior probability that the label is not noise.
         total = of_clean.sum(axis=1, keepdims=True)
-        # The derivative of log sigma(x) is 1 - sigma(x).
+        # The derivative of log sigma(x) is 1 - sigma(x), where sigma is the logistic function.
         slopes = (total * clean - of_clean) * (1 - sigma)
         log_p = np.log(p)
         target = share[:, 0] * (log_p.sum(axis=1) / classes + count * log_p[chosen]) / (1 + count)

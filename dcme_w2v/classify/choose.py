@@ -51,24 +51,26 @@ from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolve
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-# On text, 6 epochs are as accurate as 16; with few documents, 24 epochs are needed.
+# With the dual solver, text models are as accurate after 6 epochs as after 16.
+# With few documents, the dual solver needs 24 epochs (4 times EPOCHS_OF_DUAL).
 EPOCHS_OF_DUAL = 6
-# Trials run this fraction of the epochs; predictions are good before the weights converge.
+# Trials run this fraction of the epochs, because predictions are good before weights converge.
 TRIAL_EPOCHS = 0.5
-# Candidates for C, as in LinearSVC; C = 0.1 is robust to wrong labels.
+# Candidate values of C, the inverse L2 penalty in LinearSVC; C = 0.1 is robust to wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-MOST_SQUARED = 4.0  # above this squared row norm, the dual solver needs too many epochs
+MOST_SQUARED = 4.0  # the dual solver needs too many epochs if the squared row norm exceeds this
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
-# Minimum number of documents for choosing settings, by default and with --tune.
+# Settings are chosen only if there are at least MIN_COMPARED documents (MIN_TUNED with --tune).
 MIN_COMPARED, MIN_TUNED = 50, 10
-# A setting that is robust to wrong labels may score this much lower on held-out documents.
-# Wrong labels among the held-out documents hide the benefit of such a setting.
+# A setting that is robust to wrong labels is chosen even if its held-out score is this much lower.
+# Wrong labels among the held-out documents hide the benefit of a setting that is robust to them.
 REGULARIZED = -CLEARLY / 2
-KEPT = 3  # each stage passes 1/KEPT of its candidates on, to train on KEPT times as many documents
-# Maximum numbers of weights in concurrent trials and of stored scores.
+# Each stage keeps 1/KEPT of its candidates and trains them on KEPT times as many documents.
+KEPT = 3
+# Maximum number of weights in all concurrent trials, and maximum number of scores to keep.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
-Setting = dict[str, Any]  # maps option names to values
+Setting = dict[str, Any]  # option values by option name
 # A function that compares scores with labels and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
@@ -222,7 +224,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate L2 penalties for the dual solver, weaker ones if there are few documents."""
     count = len(problem.data.labels)
-    # With few documents, training needs many epochs if there are duplicates among them.
+    # Training on few documents needs many epochs if some of them are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)
@@ -470,8 +472,8 @@ def flags_of(setting: Setting) -> str:
 class _Trial:
     figures: F64
     scores: F64 | None = None
-    known: Bools | None = None  # whether the training data has each document's label
-    # Returns scores for calibration, in which unknown features are ignored.
+    known: Bools | None = None  # for each document, whether its label occurs in the training data
+    # Function that computes scores for calibration without features that do not occur in training.
     in_use: Callable[[], F64] | None = None
 
 
@@ -602,7 +604,7 @@ class Search:
         if self.problem.options(setting).solver != "dual":
             return rows
         if id(rows) not in self._rotated:
-            # The cache stores `rows`, too, so that no other object can get the same id.
+            # The cache keeps a reference to `rows`, so that no other object can get the same id.
             self._rotated[id(rows)] = rows, rotated(rows, partial(self._products, setting))
         return self._rotated[id(rows)][1]
 
@@ -645,7 +647,8 @@ class Search:
         figures = measure(scores, out.labels)
         bias = weights.intercepts
 
-        def longer() -> F64:  # called only for calibration, where the scale matters
+        # Only calibration calls this function, because only calibration needs the right scale.
+        def longer() -> F64:
             factors = factors_without_unknown(problem.rows(setting), held, learned)
             return bias + factors[:, None] * (scores - bias)
 

@@ -22,10 +22,12 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-CODES = 255  # number of intervals between the 256 levels of quantized idf values
+CODES = 255  # idf values are quantized to 256 levels, with this many intervals between them
 MAX_ROWS = 2**31 - 2
-LONGEST_SHARED = 255  # maximum length of a shared prefix in bytes
-# Raw deflate with the largest hash table; searching for repeated strings helps only with words.
+# Maximum length in bytes of the prefix that a word shares with the previous word.
+LONGEST_SHARED = 255
+# Settings of zlib: raw deflate with the largest hash table.
+# By default, `pack` does not search for repeated strings, because that helps only with words.
 WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
 
@@ -82,7 +84,7 @@ def pack_words(words: Words) -> U8:
     """Pack sorted words as the lengths of the prefixes that they share, and the remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # indices of words that still match the previous word
+    near = np.arange(1, len(words))  # words whose prefix still matches the previous word
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]

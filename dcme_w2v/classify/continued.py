@@ -37,8 +37,8 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # an unreachable maximum number of features
-OF_RUN = ("threads", "seed", "patience")  # options that only affect the training run
+ANY = 2**31 - 2  # a maximum number of features that no model reaches, which means no limit
+OF_RUN = ("threads", "seed", "patience")  # options that are not taken from the old model
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 
@@ -119,7 +119,8 @@ class GrownFeatures(TextFeatures):
     def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
         """Multiply counts by idf values that are computed from earlier and new documents."""
         self._set_idf(total, counts.shape[0] + self._kept * self._documents)
-        before = np.append(self._before.idf, 1.0)  # origin -1 (new feature) selects this 1
+        # New features have origin -1, which selects the idf of 1 that is appended here.
+        before = np.append(self._before.idf, 1.0)
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts).matrix()
 
@@ -225,7 +226,7 @@ class Continued:
         table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
         constant = old[-1] * self._weights.bias + self._kept * self._weights.offset
         if bias:
-            table[-1] = constant.min() / bias  # new labels get the lowest bias
+            table[-1] = constant.min() / bias  # new labels get the lowest bias of any old label
             table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-DOCUMENT_BYTES = 100  # minimum memory per document, in addition to its text
+DOCUMENT_BYTES = 100  # estimated minimum memory in bytes per document, in addition to its text
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
-        if len(sizes) == len(docs):  # sizes are known for all inputs, so they are regular files
+        if len(sizes) == len(docs):  # all inputs have known sizes, so all are regular files
             check_expansion(str(docs[0]), sum(sizes), decoded)
         yield document
 

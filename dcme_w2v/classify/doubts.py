@@ -9,10 +9,10 @@ from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.texts import bytes_of
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
-MIN_DOUBTED = 20  # with fewer documents than this, probable mistakes are not reported
+MIN_DOUBTED = 20  # probable mistakes are reported only if there are at least this many documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP = 0.5, 0.1
-_LOOK_BYTES = 4096  # number of bytes at the start of each text that are searched for markup
-# Only HTML tags match, because <U> may be a stock ticker, and <joe@example.org> is an address.
+_LOOK_BYTES = 4096  # only this many bytes at the start of each text are searched for markup
+# Matches HTML tags, but not stock tickers such as <U> or addresses such as <joe@example.org>.
 _TAG = re.compile(
     rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
     rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"

@@ -47,7 +47,7 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-MOST_VISITS = 100  # maximum number of visits to a row in partial_fit
+MOST_VISITS = 100  # partial_fit trains on each row at most this many times
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
@@ -66,7 +66,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
         if rows >= max(MIN_COMPARED, 2 * classes):
             return replace(given, solver="lbfgs")
         given = replace(given, solver="lbfgs")
-    if given.solver == "lbfgs":  # this solver has its own default of l2
+    if given.solver == "lbfgs":  # the L-BFGS solver has its own default for l2
         return filled(given, {"l2": L2_OF_LBFGS})
     return given
 
@@ -161,7 +161,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     _learned = "_weights"
     _weights: Scorer
-    # Whether the indicator matrix y passed to `fit` was sparse, and its dtype.
+    # If `fit` was called with an indicator matrix y: whether y was sparse, and its dtype.
     _indicator: tuple[bool, Any] | None = None
     _calibration: Calibration = Calibration()
 
@@ -469,7 +469,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
-        tags.classifier_tags.multi_label = is_plain  # only hinge supports multilabel data
+        tags.classifier_tags.multi_label = is_plain  # only the hinge loss supports multilabel data
         return tags
 
 

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
-# With more hash values than this, columns exist only for hash values that occur, to save memory.
+# With more hash values than this, only hash values that occur get a column, which saves memory.
 DENSE_HASHING = 1 << 24
 REPEATED = 2  # minimum number of documents in which a character n-gram must occur
-DECIMALS = 6  # sums of weights are rounded to this many decimals, so that equal sums compare equal
+# Sums of weights are rounded to this many decimals, so that equal sums compare equal.
+DECIMALS = 6
 
 
 @dataclass
@@ -113,7 +114,7 @@ class TextFeatures:
         self.options, self._room = options.resolved(), room
         is_raw = self.options.tokens == "words"
         self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
-        # Maximum lengths of n-grams in the first words and in the whole text.
+        # Maximum length of n-grams in the first words of a text, and in the whole text.
         is_text = not self.is_by_token
         self._lead = (self.options.lead or 0) if is_text else 0
         self._everywhere = (self.options.ngrams or 1) if is_text else 1
@@ -467,10 +468,10 @@ def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
     """
     negative = columns < 0
     keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative
-    keys.sort()  # faster than np.unique, which imports numpy.ma
+    keys.sort()  # sorting is faster than np.unique, which imports numpy.ma
     first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
     counts = np.add.reduceat(1 - 2 * (keys & 1), first)
-    first = first[counts != 0]  # hashed features of opposite signs may cancel out
+    first = first[counts != 0]  # features with equal hash but opposite signs can cancel out
     sizes = np.bincount(keys[first] >> 33, minlength=count)
     indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
     return sizes, indices, counts[counts != 0].astype(np.float32)

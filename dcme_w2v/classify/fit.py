@@ -56,16 +56,17 @@ from .trainer import (
 )
 
 EndIteration = Callable[[int, float], bool]
-# Calibration uses at most this many documents, and at most this many scores.
+# Maximum number of documents, and maximum number of scores, that calibration uses.
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-# Number of calibration documents in multilabel data, where most labels are rare.
+# Calibration of large multilabel data uses this many documents, because most labels are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# The same limit for objectives with negative sampling (suite `sampled_losses`).
-# At default learning rates, training on five documents reaches 14 times the untrained loss.
-# Training on five numeric rows reaches 30 times the untrained loss.
+# Limit for objectives with negative sampling, from measurements with the suite `sampled_losses`.
+# With default learning rates, the loss on five documents reaches 14 times the untrained loss.
+# With default learning rates, the loss on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
-FALL = 10.0  # the final model may be this many standard errors worse than in cross-validation
+# The final model's score may be this many standard errors lower than in cross-validation.
+FALL = 10.0
 
 
 @dataclass
@@ -313,7 +314,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above the loss of an untrained model."""
     options, above = task.options, ABOVE
     untrained = untrained_loss(options, task.classes)
-    # With negative sampling, differences between scores are too large, so the limit is higher.
+    # Negative sampling makes the differences between scores too large, so its loss limit is higher.
     if math.isinf(untrained):
         untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
     if options.learner != "sgd" or not isinstance(scorer, Weights):
@@ -458,7 +459,7 @@ class Task:
             figure = record[self.figure]
             if (
                 figure >= self.best
-            ):  # prefer the last of tied epochs; ties are common with few documents
+            ):  # prefer the last of tied epochs, because ties are common with few documents
                 self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self.best_tables[name][:] = table
@@ -682,16 +683,16 @@ def resource_estimate(
         memory = tree_bytes(features, rows, count, classes, TREES)
     elif (
         options.solver == "lbfgs"
-    ):  # L-BFGS stores points, gradients, a direction and correction pairs as float64
+    ):  # L-BFGS stores its points, gradients, direction and correction pairs as float64
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
-        memory += 8 * matrix.nnz  # a transposed copy of the documents
+        memory += 8 * matrix.nnz  # L-BFGS also stores a transposed copy of the documents
         memory += 4 * min(count, PIECE) * width  # scores
     else:
-        # A second table holds the weights of the best epoch.
+        # With `patience`, a second table holds the weights of the best epoch.
         memory = table * (2 if options.patience else 1)
-        if options.solver == "dual":  # one dual variable per document and class
+        if options.solver == "dual":  # one dual variable per document and class is stored
             memory += 4 * count * width
-        if options.objective == "dcme":  # each cluster takes two columns of float32
+        if options.objective == "dcme":  # robust dcme stores two columns of float32 per cluster
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"

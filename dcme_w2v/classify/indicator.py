@@ -12,7 +12,7 @@ from dcme_w2v.numeric.sparse_rows import is_sparse
 
 from .labeled import instances_of
 
-MAX_LABELS = 2**31 - 2  # the core's class indices have 32 bits, and "no label" takes one
+MAX_LABELS = 2**31 - 2  # class indices in the C core have 32 bits, and one value means "no label"
 
 
 class Indicator(NamedTuple):
@@ -27,7 +27,7 @@ def is_indicator(y: Any) -> bool:
     """Return whether `y` is an indicator matrix, that is, sparse or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # y has lists of different lengths
+    except ValueError:  # np.asarray fails because y has lists of different lengths
         raise UsageError(
             "y contains lists of labels; use MultiLabelBinarizer().fit_transform(y)"
         ) from None

@@ -26,24 +26,25 @@ from .trainer import ClassifierTrainer, Scorer, documents_at_once
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    _Rows = tuple[I32, csr_matrix]  # a node's features, and the weights per feature and child
+    _Rows = tuple[I32, csr_matrix]  # a node's features, and its weights (features x children)
 
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LEAF = 64  # maximum number of labels in a leaf
-ROOT, BRANCH = 1024, 64  # maximum number of children of the root and of inner nodes
-BEAM = 10  # beam width: number of nodes that are searched per level
-# Weights of smaller magnitude are dropped.
-# On EURLEX57K, 0.4 would keep twice as many weights and raise P@5 by only 0.4 points.
+LEAF = 64  # maximum number of labels in a leaf of the tree
+ROOT, BRANCH = 1024, 64  # maximum number of children of the root, and of other inner nodes
+BEAM = 10  # beam width: number of nodes that the search keeps per tree level
+# Weights whose magnitude is below this limit are dropped.
+# On EURLEX57K, a limit of 0.4 would keep twice as many weights but raise P@5 by only 0.4 points.
 SMALLEST = 0.6
-# Dimensions of label centroids, and maximum number of documents per centroid.
+# Number of dimensions of a label centroid, and maximum number of documents that it averages.
 DIMENSIONS, OF_A_LABEL = 256, 32
 ROUNDS = 20  # maximum number of 2-means iterations
 BLOCK = 1024  # label centroids are projected in blocks of this size
 
-LEVELS = 127  # number of quantization levels, on a logarithmic scale with steps of about 6%
+# Weights are quantized to this many levels on a logarithmic scale with steps of about 6%.
+LEVELS = 127
 
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
@@ -235,7 +236,7 @@ def _train(
     parents = [np.repeat(np.arange(len(groups)), [len(one) for one in groups])]
     parents += _levels(len(groups))
     child, jobs = place[labels], []
-    pairs = []  # for each tree level, the children and their parents
+    pairs = []  # for each tree level, the child and the parent of each document-label pair
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
@@ -283,7 +284,7 @@ def _nodes(
     for node in range(len(starts) - 1):
         chosen = order[starts[node] : starts[node + 1]]
         own, number = documents[chosen], child[chosen] - first[node]
-        is_new = np.ones(len(own), dtype=bool)  # a node may have no documents
+        is_new = np.ones(len(own), dtype=bool)  # `own` is empty if the node has no documents
         is_new[1:] = (np.diff(own) != 0) | (np.diff(number) != 0)
         yield own[is_new], number[is_new], int(first[node + 1] - first[node])
 
@@ -330,7 +331,7 @@ STORED = (
     "labels",
 )  # arrays that model files store unchanged
 LARGEST = 1e30  # maximum magnitude of a weight in a valid file
-LOWEST = -20.0  # the log-probability of a label that no tree returns
+LOWEST = -20.0  # log-probability of a label that no tree returns
 
 
 class Forest(Scorer):

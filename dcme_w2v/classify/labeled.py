@@ -18,8 +18,8 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MOST_WEIGHT = 1_000_000  # maximum weight of a class
-# Documents of low weight are dropped if together they have at most this share of the weight.
+MOST_WEIGHT = 1_000_000  # maximum class weight
+# The lowest-weighted documents are dropped if they add up to at most this share of the weight.
 NEGLIGIBLE = 1e-6
 SAME = 1e-6  # weights that differ by less than this fraction count as equal
 
@@ -163,7 +163,7 @@ def class_weights(
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
     """Return each document's mean class weight over its labels, or 1 without labels."""
     rows, numbers = instances_of(labels)
-    own = np.append(class_weights, 1.0)[numbers]  # label -1 (not a class) gets weight 1
+    own = np.append(class_weights, 1.0)[numbers]  # label -1, which is not a class, gets weight 1
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
 

@@ -13,7 +13,7 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix, ones
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BIAS = 1.0  # value of the bias feature in models built from levels
+BIAS = 1.0  # value of the bias feature in models whose weights are quantized to levels
 
 
 @dataclass(frozen=True)

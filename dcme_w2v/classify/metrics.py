@@ -13,10 +13,11 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# Number of bins, and the minimum probability of predictions that are counted in multilabel data.
+# RANGES is the number of bins; multilabel data counts only probabilities of at least LEAST_SHOWN.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
-PROPENSITY = 0.55, 1.5  # the constants A and B in Jain, Prabhu and Varma (2016)
+# Constants A and B of the propensity model by Jain, Prabhu and Varma (2016).
+PROPENSITY = 0.55, 1.5
 
 
 def log_softmax(scores: F64) -> F64:
@@ -88,7 +89,7 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        # The sums of weights, probabilities and correct predictions in each bin.
+        # Rows: the sums of weights, probabilities and correct predictions; columns: the bins.
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
@@ -153,7 +154,7 @@ class Measures:
         self._total = 0.0  # sum of the documents' weights
         self._sums: dict[str, float] = {}
         self._right, self._predicted = np.zeros(classes), np.zeros(classes)
-        self._wanted = np.zeros(classes + 1)  # the last item is for unknown labels
+        self._wanted = np.zeros(classes + 1)  # the last item counts labels unknown to the model
 
     def add(
         self,
@@ -224,7 +225,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # Tied labels all get the worst of their ranks.
+            # Labels with equal scores all get the worst of their ranks.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
@@ -258,12 +259,12 @@ class Measures:
         for name, value in sums.items():
             if name == "answered_accuracy":
                 found[name] = value / (sums["answered"] or 1.0)
-            # These measures are undefined for documents without labels.
+            # R-precision and nDCG are undefined for documents without labels.
             elif name.startswith(("r_precision", "ndcg")):
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # undefined if no document has a known label
+            elif known:  # the measures are undefined if no document has a known label
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
@@ -333,7 +334,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # midway between the last accepted probability and the next
+    return float(ends.mean())  # midway between the last accepted and first rejected probability
 
 
 class ClusterMeasures:

@@ -52,8 +52,9 @@ THRESHOLD = 0.15
 # With fewer multiplications than this, extra threads cost more time than they save.
 ALONE = 1 << 20
 MAX_IDF = 1e6  # maximum idf in a valid model file
-NONE = "none_of_the_labels"  # record entry for the number of training documents without labels
-COLUMNS = "columns"  # record entry for the number of columns in .npz training files
+# Key of the model record: number of training documents without labels.
+NONE = "none_of_the_labels"
+COLUMNS = "columns"  # key of the model record: number of columns in the .npz training files
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models that predict classes
 
 

@@ -18,9 +18,9 @@ from dcme_w2v.text.token_ids import Batch, Numbering
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FEW_WORDS = 5000  # maximum number of words that are processed without importing scipy
+FEW_WORDS = 5000  # up to this many words are processed without importing scipy
 NO_TEXTS = Batch(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32))
-MAX_WORD = 4096  # longer strings without spaces are data, not words
+MAX_WORD = 4096  # longer strings without spaces are probably data, so they are truncated
 
 
 class NGrams:
@@ -54,7 +54,7 @@ class NGrams:
         self._words = words.shape[1]
         rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
-        # Duplicate indices: the last assignment wins, so assign in reverse document order.
+        # With duplicate indices, the last assignment wins, so assign in reverse document order.
         first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]
