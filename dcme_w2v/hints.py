@@ -7,11 +7,11 @@ import functools
 import re
 from collections.abc import Iterable
 
-MIN_SIMILARITY = 0.66  # minimum similarity in spelling (0 to 1) of suggested names
-MAX_COMPARED = 64  # names are compared up to this many characters
+MIN_SIMILARITY = 0.66  # minimum spelling similarity (0 to 1) of a suggested name
+MAX_COMPARED = 64  # only this many first characters of names are compared
 
-# Options of other programs, and this program's replacements.
-# The first replacement that is an option of the command is suggested.
+# Maps options of other programs to options of this program, separated by |.
+# An error message suggests the first of these options that the command has.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -54,7 +54,7 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Commands of other programs and their replacements; the first that exists is suggested.
+# Maps commands of other programs to commands of this program; the first that exists is suggested.
 _COMMANDS = """
 nn nearest most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -81,7 +81,7 @@ help: --help
 version: --version
 """
 
-# Attributes of other packages and of their vector classes, with this package's replacements.
+# Maps attributes of other packages and their vector classes to their equivalents in this package.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)

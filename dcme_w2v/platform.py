@@ -44,7 +44,7 @@ SIGNALS = tuple(
 )
 HANGUP = getattr(signal, "SIGHUP", None)
 
-# O_BINARY keeps Windows from converting line ends; flags that a system lacks are 0.
+# O_BINARY prevents Windows from converting line ends. Flags that the system lacks count as 0.
 _FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT")
 _PLAIN = sum(getattr(os, name, 0) for name in _FLAGS)
 READ = os.O_RDONLY | _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
@@ -52,10 +52,10 @@ UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Windows cannot replace a file that is open elsewhere, for example in a virus scanner.
+# Windows cannot replace a file that another program has open: how long and how often to retry.
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01
 
-# The folder of Linux control groups, which limit containers.
+# Paths of the Linux control groups, which can limit a container's CPUs and memory.
 GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 # ---- files ----
@@ -75,7 +75,7 @@ def lock(number: int) -> bool:
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
     except (BlockingIOError, PermissionError):
         return False
-    except OSError:  # the file system does not support locks
+    except OSError:  # the file system does not support file locks
         pass
     return True
 
@@ -173,7 +173,7 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
-                # Memory-mapped libraries use address space, but hardly any memory.
+                # Exclude address space that occupies no memory, such as mapped libraries.
                 limits.append(max(soft - (size - resident), 0))
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():
@@ -216,7 +216,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
         groups = GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    # Lines of /proc/self/cgroup are hierarchy:controllers:path; cgroup v2 has no controllers.
+    # A line of /proc/self/cgroup is hierarchy:controllers:path; in cgroup v2, controllers is empty.
     for line in groups:
         kinds, _, path = line.partition(":")[2].partition(":")
         if kinds and controller not in kinds.split(","):

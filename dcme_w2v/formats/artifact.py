@@ -55,8 +55,8 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 _PIECE_BYTES = 8 << 20  # arrays are written in chunks of at most this many bytes
-MAX_HEADER = 100_000_000  # maximum size of a header in bytes, as in the safetensors library
-# For each kind of file, the class ("module:class") whose method `load` reads it.
+MAX_HEADER = 100_000_000  # maximum size of the header in bytes, as in the safetensors library
+# Maps each file kind to the class ("module:class") whose method `load` reads such files.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
@@ -133,7 +133,7 @@ class Model:
         width : int
             Number of columns.
         """
-        from scipy.sparse import csr_matrix  # imported here, because word vectors do not need scipy
+        from scipy.sparse import csr_matrix  # imported here, because only sparse rows need scipy
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
@@ -161,7 +161,7 @@ class Model:
     def checked_words(self, words: Words) -> Words:
         """Return `words` unchanged; raise `FormatError` if one is not a valid feature name."""
         faults = word_faults(words)
-        faults[SEPARATOR] = 0  # a feature may be several words joined by spaces
+        faults[SEPARATOR] = 0  # spaces are allowed, because a feature can consist of several words
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
             raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
@@ -188,7 +188,7 @@ class Model:
     def strings(self, name: str) -> list[str]:
         """Return a nonempty list of distinct strings from the record."""
         found = self.value(name, list)
-        # `encode` raises an error if a string contains an unpaired surrogate.
+        # `encode` raises an error if a string contains an unpaired surrogate (invalid Unicode).
         with contextlib.suppress(TypeError, UnicodeEncodeError):
             "".join(found).encode()
             if 0 < len(found) == len(set(found)):
@@ -225,7 +225,7 @@ def recorded_arguments() -> list[str] | None:
 
 def command_of(arguments: Any) -> str | None:
     """Format recorded arguments as a shell command line; None if there are none."""
-    with contextlib.suppress(TypeError, KeyError):  # another program wrote an invalid record
+    with contextlib.suppress(TypeError, KeyError):  # other programs may write invalid records
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -293,7 +293,7 @@ def _json(value: Any) -> str:
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Yield the bytes of a safetensors file."""
-    # Write arrays with larger elements first, so that every array is aligned.
+    # Write the arrays in descending order of item size, which keeps every array aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
@@ -333,7 +333,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # `classify train` writes any kind in OF_CLASSES, depending on the documents.
+    # Accept every kind in OF_CLASSES, because the documents determine which of them is written.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists and is not a {kind} model; choose another file")
 
@@ -484,7 +484,7 @@ def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatEr
 
 
 MAGIC = b"\x93NUMPY"
-READ_BYTES = 4 << 20  # larger files are memory-mapped instead of read (size in bytes)
+READ_BYTES = 4 << 20  # files larger than this (in bytes) are memory-mapped
 
 
 def contents(file: Any, path: PathLike) -> U8:
@@ -492,7 +492,7 @@ def contents(file: Any, path: PathLike) -> U8:
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
-        mapped.filename = os.fspath(path)  # `check_mapped` needs the mapped file's name
+        mapped.filename = os.fspath(path)  # `check_mapped` needs the name of the memory-mapped file
         return mapped
     data = np.fromfile(file, np.uint8)
     data.flags.writeable = False
@@ -531,7 +531,7 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy propagates all errors of Python's parser
+        except Exception as error:  # numpy passes on every exception of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
 

@@ -41,14 +41,15 @@ from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
-MOST_COMPRESSED = 50  # ordinary row groups decode to less than this many times their stored size
+MOST_COMPRESSED = 50  # row groups rarely decode to more than this many times their stored size
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
-SEEN_ROWS = 1000  # each column must occur at least once in this many rows at the start of a file
+# Each requested column must occur in one of the first SEEN_ROWS lines of a JSON lines file.
+SEEN_ROWS = 1000
 DELIMITERS = ",\t;|"
-DATASET_INFO = "dataset_info.json"  # a file that the datasets library writes next to the data files
-_HEAD = 4096  # the format is detected from this many bytes at the start of a file
+DATASET_INFO = "dataset_info.json"  # file in which the datasets library describes the columns
+_HEAD = 4096  # the file format is detected from this many bytes at the start of a file
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
-_SHOWN = 20  # maximum number of columns that an error message lists
+_SHOWN = 20  # maximum number of column names that an error message lists
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Row(NamedTuple):
     text: bytes | None
     is_tokenized: bool
     kept: tuple[Any, ...] = ()
-    is_indicator: bool | None = None  # whether each label has its own 0/1 column
+    is_indicator: bool | None = None  # whether labels are stored as one 0/1 column per label
 
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
@@ -174,9 +175,9 @@ def check_no_table(path: str, head: bytes) -> None:
         return
     try:
         names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
-    except CorpusError:  # the file cannot be opened as a table, for example standard input
+    except CorpusError:  # the source is not a file that can be opened as a table
         names = []
-    except (ValueError, RecursionError):  # the file is text that happens to begin with a brace
+    except (ValueError, RecursionError):  # the file is plain text whose first character is a brace
         return
     listed = f": {_listed(names)}" if names else ""
     raise CorpusError(f"{path}: is {kind}; select its text column with --text-column{listed}")
@@ -416,7 +417,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    size = 0  # number of characters in the current row; quoted fields may span several lines
+    size = 0  # number of characters in the current CSV row, which can span several lines
 
     def counted() -> Iterator[str]:
         nonlocal size
@@ -456,7 +457,7 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
         else:
             source = pa.ipc.open_file(pa.OSFile(path))
         return source, source.schema
-    except NotImplementedError as error:  # a damaged file may contain a nonexistent type
+    except NotImplementedError as error:  # the file has an undefined type, so it is corrupt
         raise ValueError(str(error)) from None
 
 
@@ -466,7 +467,7 @@ def _arrow_records(
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: {kind} cannot be read compressed; decompress the file")
     source, schema = _opened(table.path, kind, reader)
-    import pyarrow as pa  # `_opened` has checked that pyarrow is installed
+    import pyarrow as pa  # `_opened` has already reported an error if pyarrow is missing
 
     empty = pa.RecordBatch.from_pylist([], schema)
     missing = {name for name in table.names if _column(empty, name) is None}
@@ -487,7 +488,7 @@ def _arrow_records(
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
-            whole.validate(full=True)  # offsets in a damaged file may point outside the buffer
+            whole.validate(full=True)  # in a corrupt file, offsets may exceed the buffer
             check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
             columns = [_named(_column(whole, name), names.get(name)) for name in table.names]
             _check_types(column.type for column in columns)
@@ -524,7 +525,8 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
     if found is None and (about := Path(table.path).parent / DATASET_INFO).is_file():
         features = read_json(about, "write the folder again").get("features")
         found = features.get(column) if isinstance(features, dict) else None
-    while isinstance(found, dict) and "feature" in found:  # each value of the column is a list
+    # A list column describes its values in its field "feature".
+    while isinstance(found, dict) and "feature" in found:
         found = found["feature"]
     names = found.get("names") if isinstance(found, dict) else None
     is_sound = isinstance(names, list) and all(isinstance(one, str) for one in names)
@@ -581,7 +583,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
     def values(part: Any) -> list[Any]:
         try:
             return part.to_pylist()
-        except ValueError:  # raised if pandas is not installed
+        except ValueError:  # pyarrow converts nanoseconds only if pandas is installed
             import_optional("pandas", " to read nanoseconds", f"{path}: ", CorpusError)
             raise
 
@@ -620,7 +622,7 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # If data compresses this well, assume few rows: even one may need a large dictionary.
+        # Highly compressed data may need a large dictionary for even one row, so assume few rows.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)

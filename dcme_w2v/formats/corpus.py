@@ -94,7 +94,7 @@ def is_corpus_path(item: object) -> bool:
         return False
     try:
         return item == STANDARD or is_address(item) or Path(item).exists()
-    except OSError:  # the string is too long to be a file name
+    except OSError:  # the string is too long for a file name
         return False
 
 
@@ -168,7 +168,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
         head = head_of(path)
     except ArchiveError:
         return "binary file"
-    except CorpusError:  # the error is raised again when the file is read
+    except CorpusError:  # reading the file later raises this error again
         return None
     if tables or b"\0" not in head:
         return None
@@ -280,10 +280,10 @@ class Corpus:
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
         within_line, size = False, self.sizes[number]
-        # Use a small buffer for a small file: zeroing a large one takes longer than reading.
+        # Use a small buffer for a small file, because zeroing takes longer than reading.
         block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
-            # The remainder may be part of a very long word: double the buffer to copy it rarely.
+            # Double the buffer: copying a very long word in `rest` again and again would be slow.
             buffer = bytearray(len(rest) + max(block, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + fill(file, memoryview(buffer)[len(rest) : -1])
@@ -331,7 +331,7 @@ def _end_of_words(buffer: bytearray, filled: int) -> int:
 
 
 Sentence = str | bytes | Iterable[str | bytes]
-# Matches strings that are probably the path of a missing file.
+# Matches a string that is probably meant as the path of a file, even if no such file exists.
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 
@@ -382,7 +382,7 @@ class Sentences:
                 if row.text is not None:
                     yield Tokenized(row.text) if row.is_tokenized else row.text
             return
-        # Keep surrogates here, because `encode` handles invalid ones.
+        # Keep unpaired surrogates in these sentences: `encode` replaces or reports them later.
         for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
             if isinstance(text, bytes):
                 text = text.removeprefix(BYTE_ORDER_MARK if not number else b"")
@@ -412,7 +412,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         if "\n" in path or (is_text and not is_corpus_path(path)):
             raise UsageError(f"--corpus={path!r:.60}: is text, not a file; use a list of sentences")
         return as_paths(corpus), None
-    if hasattr(corpus, "columns"):  # a pandas, polars or pyarrow table
+    if hasattr(corpus, "columns"):  # `corpus` is a pandas, polars or pyarrow table
         raise UsageError(
             "--corpus: a DataFrame cannot be read as text; use its text column, such as df['text']"
         )
@@ -450,7 +450,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise an error before work starts if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # reading the corpus later issues the same warnings
+    with without_warnings():  # the same warnings are issued when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

@@ -174,7 +174,7 @@ def _has_labels(path: str) -> bool:
     """Return whether a file is a table or has labels in its first lines."""
     head = head_of(path)
     lines = [line for line in head.split(b"\n") if line.strip()]
-    # The last line may be incomplete.
+    # Ignore the last line of the sample, which may be incomplete.
     lines = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
     return sniff(head) is not None or (
         bool(lines) and all(b"\t" in line.strip() or _FASTTEXT_TOKEN.search(line) for line in lines)
@@ -261,9 +261,9 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-# Feature names for positions before the start and after the end of a sentence.
+# Feature names of the positions before the first token and after the last token of a sentence.
 START, END = "<s>", "</s>"
-AFFIX = 4  # maximum number of characters in prefix and suffix features
+AFFIX = 4  # maximum length of prefix and suffix features in characters
 
 
 class Sentence(NamedTuple):
@@ -320,7 +320,7 @@ def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
     first = next((i for i, (_, line) in enumerate(block) if not line.startswith(b"#")), 0)
     if all(size == sizes[first] for size in sizes[:first]):
         first = 0
-    # Only ASCII spaces separate columns: a no-break space is part of a token.
+    # Split columns at ASCII spaces only, because tokens may contain no-break spaces.
     found = [
         (number, [one.decode() for one in (line.split(b"\t") if b"\t" in line else line.split())])
         for number, line in block[first:]

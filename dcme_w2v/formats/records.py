@@ -13,7 +13,7 @@ from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, unco
 from dcme_w2v.files.opening import plain
 from dcme_w2v.platform import PathLike
 
-ROWS_AT_ONCE = 10_000  # number of Parquet rows that are converted at a time
+ROWS_AT_ONCE = 10_000  # maximum number of rows that are converted to Parquet at once
 Rows: TypeAlias = Iterable[Sequence[Any]]
 TABLES = (".csv", ".parquet")
 JSON_LINES = ".jsonl"
@@ -152,11 +152,11 @@ def _write_parquet(
     def array(name: str, values: Sequence[Any]) -> Any:
         try:
             return pa.array(values, known.get(name))
-        except UnicodeEncodeError:  # a text contains surrogates
+        except UnicodeEncodeError:  # a string contains unpaired surrogates
             values = _encodable(values)
-        except OverflowError:  # an integer is too large for int64
+        except OverflowError:  # an integer does not fit in int64
             known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # the chunk contains values of several types
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values in the chunk have different types
             known[name], values = pa.string(), [*map(_as_text, values)]
         return array(name, values)
 

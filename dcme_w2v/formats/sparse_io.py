@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# A limit against decompression bombs: real data never compresses to 1/200 of its size.
+# Limits against decompression bombs; real data never shrinks to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -136,7 +136,7 @@ def read_npz(path: PathLike) -> csr_matrix:
         matrix = sparse.load_npz(file)
         if matrix.format not in ("coo", "csr", "csc"):
             raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
-        _check_size(total + 8 * matrix.shape[0], name)  # each offset of a row takes 8 bytes
+        _check_size(total + 8 * matrix.shape[0], name)  # row offsets take 8 bytes per row
         return checked_rows(matrix)
 
 
@@ -155,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         if entries > size:
             raise ValueError(f"the file is too short for {entries:,} entries")
         _check_size(12 * entries + 8 * rows, name)
-        # Pass scipy a file name, because it may end the process if it gets an open file.
+        # Pass scipy a file name, because it can terminate the process if it is passed an open file.
         return checked_rows(io.mmread(name))
 
 
@@ -196,7 +196,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     """
     found: Labels = []
     for number, line in read_lines(path):
-        # Stop here, so that the remaining lines take no memory.
+        # Stop at the first extra line, because reading all lines could take too much memory.
         if rows is not None and number > rows:
             raise FormatError(
                 f"{path}: has more than {rows} lines, but there are {rows} rows; write one line "
@@ -259,7 +259,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
 def _text(label: bytes, path: str, number: int) -> str:
     try:
         found = label_of(label.decode())
-        # The labels +1 and 1 are the same.
+        # Remove the plus sign, because +1 and 1 are the same label.
         return found[1:] if found[:1] == "+" and found[1:].isdigit() else found
     except UnicodeDecodeError:
         raise FormatError(
@@ -272,7 +272,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     if column == b"qid":
         raise FormatError(f"{path}: line {number}: qid is not supported; remove the qid fields")
     try:
-        if b"_" in field:  # Python's `int` and `float` accept 1_000, which is not valid here
+        if b"_" in field:  # Python accepts 1_000 as a number, but svmlight files do not
             raise ValueError
         found = int(column), float(value)
     except ValueError:
@@ -457,7 +457,7 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
 
 def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
     with write_errors(temporary_folder()):
-        source.seek(0)  # seeking also flushes the buffer
+        source.seek(0)  # `seek` also writes buffered data to the file
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         member.write(header)
         shutil.copyfileobj(source, member, _READ_BYTES)

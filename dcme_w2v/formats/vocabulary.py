@@ -22,8 +22,8 @@ from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike, path_name
 
-MAX_WORD_BYTES = 1 << 20  # maximum length of a word in vocabulary and vector files
-_SCANS = 8  # an index is built after this many lookups by scanning
+MAX_WORD_BYTES = 1 << 20  # maximum size of a word in bytes, in vocabulary and vector files
+_SCANS = 8  # after this many linear searches for a word, an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:
@@ -105,7 +105,7 @@ class Words(Sealed, Immutable, Sequence[str]):
             return None
         if self._index is None:
             self._scans += 1
-            if self._scans <= _SCANS:  # a few scans are faster than building an index
+            if self._scans <= _SCANS:  # building an index takes longer than a few linear searches
                 starts, lengths = self.offsets[:-1], np.diff(self.offsets)
                 rows = np.flatnonzero(lengths == len(wanted))
                 for place, letter in enumerate(wanted):
@@ -123,7 +123,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         if self._index is None:
             index = core.Table()
             index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
-            # Assign the index only when it is complete, because other threads may read it.
+            # Assign the index only when it is complete, because other threads can use it.
             self._index = index
         return self._index
 
@@ -169,7 +169,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # this many words are formatted at a time
+_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
 
 
 class Vocabulary(Words):

@@ -21,9 +21,9 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # the label of every row if there are no labels
-NEVER = np.float32(-1e30)  # replaces log 0, because sums with -inf could be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, a class becomes empty if the sum of its xi is below this
+OWN = -1  # label of all rows if the documents have no labels
+NEVER = np.float32(-1e30)  # used instead of log 0, because sums with -inf can be NaN
+MIN_CLASS_SIZE = 0.5  # without labels, a class is emptied if its xi sum to less than this
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        # creating `Columns` also transposes the rows
+        # Creating `Columns` also transposes the document matrix.
         self._columns = core.Columns(self._documents, self._by_label)
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
@@ -150,14 +150,14 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Keep empty classes empty: dividing by a tiny total would let a few rows revive them.
+            # Keep empty classes empty: dividing by a tiny total would let a few rows revive one.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]
         table[:] = NEVER
         np.log(alpha, out=table, where=alpha > 0, casting="same_kind")
 
-    # ---- the E-step, and the cost ----
+    # ---- the E-step and the cost ----
 
     def fit_posterior(self) -> float:
         """Set `xi_nk` in proportion to `p_nk alpha_k,y_n`; return the cost."""
@@ -189,8 +189,9 @@ class Cost:
 
 def _require_memory(data: Observations, latent: int) -> None:
     """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
-    numbers = 2 * HISTORY + 5  # number of float64 vectors of the weights' size that L-BFGS keeps
+    # Number of float64 arrays, each as large as the weights, that L-BFGS keeps.
+    numbers = 2 * HISTORY + 5
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
-    rows = data.count * (latent + PAD) * 4 * 3  # bytes for xi, a copy of it, and log alpha
-    rows += data.matrix.nnz * 8  # bytes for a transposed copy of the rows
+    rows = data.count * (latent + PAD) * 4 * 3  # bytes for xi, a copy of xi, and log alpha
+    rows += data.matrix.nnz * 8  # bytes for a transposed copy of the document matrix
     require_memory(weights + rows, f"--latent={latent}: fitting", "use fewer classes, or --lsa")

@@ -23,11 +23,11 @@ from .options import EPOCHS, LatentOptions, resolved
 from .reduction import reduced
 from .starts import Starts
 
-INNER = 10  # number of L-BFGS iterations in each M-step
-# Number of E-steps per EM iteration without labels, because xi then approaches 0 and 1 slowly.
+INNER = 10  # number of L-BFGS iterations per M-step
+# Without labels, xi approaches 0 and 1 slowly, so each EM iteration has this many E-steps.
 E_STEPS = 3
-SMOOTHING = 0.1  # pseudocount of each label in each latent class
-EMPTY = 0.5  # a class is reported as empty if the sum of its xi is below this
+SMOOTHING = 0.1  # added to the count of each label in each latent class
+EMPTY = 0.5  # latent classes whose xi sum to less than this are reported as empty
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,8 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    if l2 is None:  # the default is the ridge regression's lambda divided by K
+    # Default: lambda of the ridge regression, divided by the number of latent classes.
+    if l2 is None:
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # smaller probabilities are raised to this value
-_SUM = 1e-3  # maximum deviation of alpha's row sums from 1
+MIN_ALPHA = 1e-300  # lower bound of the probabilities in alpha
+_SUM = 1e-3  # maximum deviation from 1 of the row sums of alpha
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +188,7 @@ class LatentClassifier(Predictor):
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Given `log p`, return `log sum_k p_k alpha_km`, shape (documents, classes)."""
-    # The largest probability is at least 1 / latent, so exp does not underflow for it.
+    # The largest probability of a row is at least 1 / latent, so it does not underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)
     with one_blas_thread():

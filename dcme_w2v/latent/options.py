@@ -17,7 +17,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.platform import default_threads
 
-# Random seeds depend on these numbers, so do not reuse the numbers of removed methods.
+# Random seeds depend on these numbers; do not reuse the number of a removed method.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 
@@ -78,13 +78,13 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels, k-means is started STARTS_UNSUPERVISED times.
-# Below FEW_LATENT classes, `quadratic` is best, and gets OF_QUADRATIC times as many starts.
+# By default, k-means has STARTS_UNSUPERVISED starts if there are no labels.
+# With fewer than FEW_LATENT classes, `quadratic` is best, so it has OF_QUADRATIC times the starts.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
-# With few documents, the cost has more local optima, so starts are multiplied by STARTS_OF_FEW.
+# With fewer than FEW_DOCUMENTS documents, STARTS_OF_FEW starts help to avoid local optima.
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000
 EPOCHS = 100
-DIMENSIONS = 50  # number of LSA dimensions, and of singular vectors for `quadratic`
+DIMENSIONS = 50  # number of LSA dimensions; also the number of singular vectors for `quadratic`
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:

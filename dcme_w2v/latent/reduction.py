@@ -12,7 +12,7 @@ from dcme_w2v.numeric.sparse_rows import as_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ROWS = 4096  # number of rows that are projected at a time
+ROWS = 4096  # number of document rows that are projected at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:

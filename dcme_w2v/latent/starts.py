@@ -21,9 +21,10 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-DESCENTS, FIRST = 3, 10  # number of random descents; only the best after FIRST iterations continues
+# Of DESCENTS random descents, only the best after FIRST iterations continues.
+DESCENTS, FIRST = 3, 10
 ITERATIONS, TOLERANCE = 500, 1e-8
-# Minimum decrease per step, as a fraction of the decrease that the gradient predicts.
+# A step must reach this fraction of the decrease that the gradient predicts (Armijo 1966).
 SUFFICIENT = 1e-4
 _MIN_STEP = 1e-12
 
@@ -106,7 +107,7 @@ class Quadratic:
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
 
 
-# ---- local minima over N simplices ----
+# ---- local minima over the product of N probability simplices ----
 
 
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
@@ -180,7 +181,8 @@ def descend(
     return point, value
 
 
-KEPT = 0.9  # weight of the method's result in xi; the remaining weight is spread uniformly
+# Weight of the start method's posterior; the remaining weight is uniform over the classes.
+KEPT = 0.9
 
 
 class Starts:

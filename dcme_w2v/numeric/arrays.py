@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 
-# Type annotations for arrays, by element type.
+# Aliases for array types, named after the element type.
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 F32 = NDArray[np.float32]
@@ -40,7 +40,7 @@ class Immutable:
         raise AttributeError(f"{name}: {type(self).__name__} objects are immutable")
 
 
-_OWN = ("dcme_w2v.", "scipy.sparse.")  # modules whose objects are also made read-only
+_OWN = ("dcme_w2v.", "scipy.sparse.")  # objects of classes in these modules also become read-only
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -222,7 +222,7 @@ def unit_vectors(rows: Array) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)
-    # Scale rows whose squares would overflow or underflow.
+    # Rescale rows whose squared values would overflow or underflow.
     extreme = np.flatnonzero(~((lengths > 1e-15) & (lengths < 1e15)))
     if len(extreme) and (largest := np.abs(rows[extreme]).max(axis=1, keepdims=True)).any():
         scaled = rows[extreme] / np.where(largest > 0, largest, 1)

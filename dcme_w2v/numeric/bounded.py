@@ -6,8 +6,9 @@ import numpy as np
 
 from .arrays import F64
 
-SUFFICIENT = 1e-4  # minimum decrease per step, as a fraction of the expected decrease (Armijo 1966)
-SHORTEST = 1e-12  # the line search ends when the step factor falls below this value
+# A step must reach this fraction of the decrease that the gradient predicts (Armijo 1966).
+SUFFICIENT = 1e-4
+SHORTEST = 1e-12  # the line search stops when the step size falls below this value
 ITERATIONS = 200
 
 

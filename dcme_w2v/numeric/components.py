@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # squared singular values below this fraction of the largest one are treated as 0
+_SMALLEST = 1e-10  # squared singular values below this fraction of the largest one count as 0
 
 
 def singular_vectors(
@@ -53,7 +53,7 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # Use C order, so that products are bit-identical to those of vectors read from a file.
+    # Use C order: products are then bit-identical to products of vectors read from a file.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 

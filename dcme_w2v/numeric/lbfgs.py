@@ -8,8 +8,9 @@ from collections.abc import Callable
 from .arrays import F64
 from .parallel import one_blas_thread
 
-HISTORY = 6  # number of stored correction pairs, each consisting of two vectors of the point's size
-EVALUATIONS = 10  # maximum average number of evaluations per iteration
+# Number of stored correction pairs; each consists of two vectors of the parameters' size.
+HISTORY = 6
+EVALUATIONS = 10  # limit on function evaluations, as a multiple of the number of iterations
 
 Function = Callable[[F64], tuple[float, F64]]
 Evaluation = tuple[F64, float, F64]  # a point, and the function's value and gradient at this point

@@ -18,8 +18,8 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # more numbers than this are grouped into bins before clustering
-# The paper does not specify the growth of the penalty or a stopping rule.
+BINS = 1 << 13  # if there are more numbers, they are grouped into this many bins before clustering
+# The paper specifies neither the growth of the penalty nor a stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
@@ -117,7 +117,7 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
     The density of the bins is proportional to the cube root of the data's density, which is optimal
     for many levels (Panter and Dite 1951).
     """
-    # All other numbers belong to the cluster at 0.
+    # Numbers that are not positive, or have no weight, belong to the cluster at 0.
     used = np.flatnonzero((weights > 0) & (numbers > 0))
     if not len(used):
         return np.zeros(0)
@@ -135,10 +135,10 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     """Find the optimal clustering of ascending numbers, and return the centers of the clusters."""
-    # Centering reduces the rounding errors of squares.
+    # Center the numbers, which reduces rounding errors in their squares.
     shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
-    # D_0 is the loss if all numbers are in the cluster at 0.
+    # D_0(j) is the loss of the first j numbers if all of them are in the cluster at 0.
     least, ends = _sums(weights * numbers**2), list[I64]()
     for _ in range(count):
         least, begins = _with_one_more(least, sums)
@@ -161,7 +161,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    # If the start of a cluster is known for a longer prefix, it is an upper bound for shorter ones.
+    # The last cluster of a prefix never starts later than the last cluster of a longer prefix.
     solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:
@@ -171,7 +171,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
         first = np.cumsum(lengths) - lengths
         i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
         weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
-        # The formula gives 0 / 0 for an empty cluster; `fmax` makes its loss 0.
+        # For an empty cluster, moment^2 / weight is 0 / 0; `fmax` replaces NaN with 0.
         with np.errstate(invalid="ignore"):
             cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
         now[j] = np.minimum.reduceat(cost, first)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
-QUERIES, ROWS = 128, 4096  # size of a tile of the score matrix (2 MB)
-PAIRS = 1 << 21  # maximum number of values that are rescored at a time (16 MB)
+QUERIES, ROWS = 128, 4096  # numbers of queries and rows in a tile of the score matrix (2 MB)
+PAIRS = 1 << 21  # vectors are rescored in blocks of at most this many values (16 MB)
 _LOWEST = np.finfo(np.float32).min
-Found = tuple[I64, F32]  # row indices and scores, best first
+Found = tuple[I64, F32]  # row indices and scores of the results, best first
 Bounds = Callable[[slice, slice], F32]
 Scores = Callable[[I64, I64], F64]
 
@@ -80,13 +80,13 @@ def best_rows(
         count = block.stop - block.start
         queries = np.arange(count)
         query, row, score = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        least = np.full(count, _LOWEST)  # the k-th best score of each query so far
+        least = np.full(count, _LOWEST)  # each query's k-th best score so far
         for tile in blocks_of_rows(shape[1], ROWS):
             upper = bounds(block, tile)
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # If a query has fewer than k results, any k rows give a lower bound.
+            # For queries with fewer than k results, any k rows provide a lower bound.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

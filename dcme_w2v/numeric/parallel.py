@@ -73,7 +73,7 @@ class _Blas:
                 if not self._users:
                     self._take_control()
                     self._limit.restore_original_limits()
-                    # From here on, any thread may change the number of BLAS threads.
+                    # From now on, let any thread change the number of BLAS threads.
                     self._take_control()
 
     def _take_control(self) -> None:

@@ -45,7 +45,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())
-        tags.transformer_tags.preserves_dtype = []  # output rows are always float32
+        tags.transformer_tags.preserves_dtype = []  # `transform` always returns float32
         return tags
 
 

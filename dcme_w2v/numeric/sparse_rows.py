@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# n rows with m entries are rotated if n^2 is at most this multiple of m.
+# An n-row matrix with m nonzero entries is rotated only if n^2 is at most MOST_SQUARES * m.
 MOST_SQUARES = 4
-COMMON = 0.05  # a column counts as dense if it has entries in more than this fraction of the rows
-# Added to the diagonal, so that a Cholesky factor exists even if rows are equal.
+# Columns with entries in more than this fraction of the rows are multiplied as dense arrays.
+COMMON = 0.05
+# Adding this fraction of the mean diagonal entry makes the inner products positive definite.
 RIDGE = 1e-4
 
 
@@ -148,7 +149,7 @@ def rotated(
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
         return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
-    except np.linalg.LinAlgError:  # there is no Cholesky factor because of rounding errors
+    except np.linalg.LinAlgError:  # because of rounding errors, the matrix has no Cholesky factor
         return matrix
 
 
@@ -212,7 +213,7 @@ def checked_rows(X: Any) -> csr_matrix:
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
-    # Create a new matrix, because the old matrix may wrongly state that its indices are sorted.
+    # Create a new matrix, because the existing one can wrongly claim that its indices are sorted.
     found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
     if not found.has_canonical_format:
         found = found.copy()

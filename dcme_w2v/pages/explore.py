@@ -43,14 +43,14 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # document rows are reduced to this many dimensions
-_TITLE = 80  # maximum number of characters in a title
-COLORS = 12  # number of colors; all remaining groups share the last one
-# For each zoom level, from coarse to fine, the numbers of groups and of words per label.
+_COLUMNS = 100  # document vectors are reduced to at most this many dimensions
+_TITLE = 80  # maximum length of a title in characters
+COLORS = 12  # number of colors; all groups beyond this number share the last color
+# Number of groups and number of words per label, for each zoom level from coarse to fine.
 _LEVELS = ((10, 3), (48, 2), (200, 1))
-_GROUP_ROWS = 30  # mean number of rows per group at the finest level
+_GROUP_ROWS = 30  # mean number of points per group at the finest zoom level
 _ROUNDS = 20
-CHANGES = 100  # maximum number of changed words on the page
+CHANGES = 100  # maximum number of words that the page lists as changed
 _NEAR = 3
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
@@ -178,7 +178,7 @@ class Label(NamedTuple):
     color: int
 
 
-Groups = tuple[U8, list[Label]]  # the color of each row, and the labels on the map
+Groups = tuple[U8, list[Label]]  # each row's color, and the labels on the map
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
@@ -301,7 +301,8 @@ def page_of(
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     described[0]["changes"] = changed
     blocks.insert(0, _block("about", json.dumps(described).encode()))
-    policy = (  # The page may not use the network, nor scripts or styles other than its own.
+    # Content security policy: no network, and no scripts or styles except the page's own.
+    policy = (
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "base-uri 'none'; form-action 'none'"
     )

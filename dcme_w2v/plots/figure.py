@@ -15,12 +15,12 @@ from dcme_w2v.files.atomic import atomic_write
 _NOT_DRAWN = "Cc", "Cn", "Co", "Cs"
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
-LETTERS = 13  # font size in points, readable from the back of a room when projected
+LETTERS = 13  # font size in points, large enough to be read on a projected slide
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
-    "svg.hashsalt": "dcme-w2v",  # a constant salt makes SVG files reproducible
-    "svg.fonttype": "none",  # keep text as text instead of converting it to paths
+    "svg.hashsalt": "dcme-w2v",  # a constant salt makes SVG files bit-identical in every run
+    "svg.fonttype": "none",  # write text as text elements instead of outlines
 }
 
 

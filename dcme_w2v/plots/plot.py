@@ -34,12 +34,12 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # maximum number of legend entries; the last one may stand for all others
-_OF_WORDS, _OF_ROWS = 100, 2000  # default numbers of words and rows to plot
+_IN_LEGEND = 10  # maximum number of legend entries; the last can represent all remaining labels
+_OF_WORDS, _OF_ROWS = 100, 2000  # by default, at most this many words and rows are plotted
 GRAY = "#B0B0B0"
-# Candidate positions for a word beside its point: offsets in pixels (right, up), alignment.
+# Candidate label positions around a point: offset to the right and upward in pixels, alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
-# For each kind of plot, the options that apply to it.
+# Maps each kind of plot to the options that apply to it.
 OPTIONS = {
     "logs": ("fields",),
     "word vectors": ("words", "limit", "method", "seed"),
@@ -48,9 +48,9 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # the x values (epochs or processed units) and the y values
+Curve = tuple[list[float], list[float]]  # x values (epochs or processed units), y values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
-_MANY_POINTS = 40  # maximum number of points of a curve with markers
+_MANY_POINTS = 40  # curves with more points than this have no markers
 _MEASURES_BYTES = 1 << 26  # maximum size of a measures file in bytes
 
 
@@ -156,7 +156,7 @@ def _reliability(path: str) -> list[dict[str, Any]] | None:
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
-    # UnicodeDecodeError is a ValueError.
+    # `ValueError` includes UnicodeDecodeError, which is raised if the file is not UTF-8.
     with contextlib.suppress(ValueError, TypeError, KeyError):
         rows = json.loads(file.read_text(encoding="utf-8"))["calibration"]
         if rows and all(_is_number(row[x]) for row in rows for x in ("predicted", "observed")):
@@ -177,7 +177,7 @@ def draw_words(
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
     axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.margins(0.06)
-    axes.figure.draw_without_rendering()  # draw once to determine the scale
+    axes.figure.draw_without_rendering()  # fix the scale before labels are placed
     box_of = axes.figure.bbox_inches.from_bounds
     boxes = [box_of(x - 2, y - 2, 4, 4) for x, y in axes.transData.transform(points)]
     for word, point in zip(chosen, points.tolist(), strict=True):

@@ -32,7 +32,7 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Posteriors below this would change a unit vector by less than the precision of float32.
+# Smaller posteriors change a unit vector by less than float32 precision, so they become 0.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 
@@ -47,7 +47,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # IDs of the model's words, beginning with the words that have vectors
+    kept: I64  # IDs of the words in the model: first all words with vectors, then the others
     with_vectors: int
 
 

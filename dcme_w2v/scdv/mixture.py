@@ -22,9 +22,9 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-# Added to variances, but multiplied by the mean variance first if that exceeds 1.
+# Added to each variance, after multiplication by the mean variance if that is above 1.
 _MIN_VARIANCE = 1e-6
-_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work gains little
+_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work hardly helps
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -50,7 +50,7 @@ class Mixture:
         """Return P(component | point), shape (n, k), in double precision."""
         with one_blas_thread():
             found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
-        _log_sum(found)  # `_log_sum` replaces the logits with posteriors
+        _log_sum(found)  # replaces the logits in `found` with posteriors
         return found
 
 
@@ -101,8 +101,8 @@ class _Form:
         return logits
 
 
-Sums = tuple[F64, F64, float]  # sums of posteriors, sums of weighted points, and the log-likelihood
-# A function that returns the posteriors and the log-likelihood of a slice of the points.
+Sums = tuple[F64, F64, float]  # posterior sums, posterior-weighted point sums, total log-likelihood
+# Type of functions that return the posteriors and total log-likelihood of a slice of points.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 
@@ -199,11 +199,11 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
         shares = form.logits(points.centered[rows])
-        return shares, _log_sum(shares)  # `_log_sum` replaces the logits with posteriors
+        return shares, _log_sum(shares)  # replaces the logits in `shares` with posteriors
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
-    # Add the terms that all components share; `scatter` is the sum of x.x^T over points x.
+    # Add the terms that are equal for all components; `scatter` sums the outer products x.x^T.
     shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
     return counts, sums, (likelihood + shared) / count
 

@@ -61,7 +61,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # unit vectors and logarithmic weights stay far below this limit
+_MAX_NUMBER = 1e6  # unit vectors and logarithmic weights never come near this limit
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +174,7 @@ class DocumentModel(Sealed, Shown):
         options, alone = self.options, self.options.representation == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         composer = None if alone else self.composer()
-        # This factor scales concatenated vectors to unit length.
+        # Scales the concatenation of a unit vector and a vector of length `tfidf` to unit length.
         length = 1 / float(np.hypot(1, tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:
@@ -183,7 +183,7 @@ class DocumentModel(Sealed, Shown):
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                # Fisher vectors also use this power (Perronnin et al. 2010).
+                # Apply the signed power normalization of Fisher vectors (Perronnin et al. 2010).
                 if options.power not in (None, 1):
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values

@@ -8,7 +8,7 @@ from dcme_w2v.declarations import SEED, Checked, filled, option
 COVARIANCES = ("tied", "spherical")
 
 REPRESENTATIONS = ("scdv", "average", "tfidf")
-# Values of `only` for options that require a mixture, and for options that require word vectors.
+# Values of the parameter `only`: the option requires a mixture, or it requires word vectors.
 MIXTURE = {"representation": REPRESENTATIONS[:1]}
 COMPOSED = {"representation": REPRESENTATIONS[:2]}
 

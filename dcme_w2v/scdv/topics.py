@@ -67,7 +67,7 @@ def topics(
         measured[:] = coherences(model, probable, texts)
     own = slice(len(model.vectors))
     specific, result = specificity(model.idf[own] - 1) / np.maximum(model.counts[own], 1), []
-    # Words are ranked by P(topic | word) times specificity.
+    # Rank the words of each topic by P(topic | word) times specificity.
     for topic, column in enumerate(columns):
         found, values = _highest(column, column.data * specific[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)

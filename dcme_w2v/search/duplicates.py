@@ -20,11 +20,11 @@ from dcme_w2v.numeric.sparse_rows import ones
 
 from .index import Index
 
-# Minimum similarity, chosen on artificially edited texts (docs/decisions/search.md).
+# Minimum similarity of duplicates, chosen on artificially edited texts (docs/decisions/search.md).
 THRESHOLD = 0.55
-RAREST = 16  # number of each document's rarest words that are compared
-SHARED = 0.25  # minimum fraction of rarest words in common for a pair to be compared
-_ROWS, _PAIRS = 1024, 8192  # number of rows and number of pairs that are processed at a time
+RAREST = 16  # number of rare words per document that are compared
+SHARED = 0.25  # pairs are compared only if they share this fraction of their rarest words
+_ROWS, _PAIRS = 1024, 8192  # numbers of document rows and of pairs that are processed at a time
 
 
 class Duplicate(NamedTuple):

@@ -134,7 +134,7 @@ def _card(
         "pipeline_tag": "sentence-similarity",
         "tags": tags,
     }
-    # JSON strings are valid YAML strings.
+    # Write values as JSON strings, which are also valid YAML.
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]
     lines = ["---", *lines, "---", f"# {_plain(name) or 'Static embeddings'}", ""]
     lines += [
@@ -152,7 +152,7 @@ def _card(
     corpus = manifest.get("corpus")
     if isinstance(corpus, list) and corpus:
         lines += ["", "## Data", ""]
-        for one in corpus:  # the entries come from a file that somebody may have edited
+        for one in corpus:  # users can edit these entries, so they may be invalid
             path, size = (
                 (one.get("path"), one.get("bytes")) if isinstance(one, dict) else (None,) * 2
             )

@@ -150,7 +150,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
     """Return the lines of a block; raise an error if they contain NUL or are not UTF-8."""
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
-        text = text[:-1]  # the last line already ended with a line feed
+        text = text[:-1]  # remove the line end that the reader added to a complete line
     place = f"{paths[block.file]}: byte "
     text = valid(text, encoding_errors, lambda at: f"{place}{block.offset + at}")
     return Tokenized(text) if block.is_tokenized else text
@@ -186,7 +186,7 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        # This header will be replaced when the number of rows is known.
+        # Write a provisional header, which is replaced when the number of rows is known.
         file.write(npy_header(np.dtype("<f4"), (0, columns)))
 
         def write(rows: F32) -> None:

@@ -21,13 +21,13 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 from dcme_w2v.words.vectors import counts_by_order
 
-# The constant a in the SIF paper, where a word with probability p has the weight a / (a + p).
+# The constant a of the SIF paper: a word with probability p has the weight a / (a + p).
 SIF_A = 1e-3
 USIF_COMPONENTS = 5
-BEGINNING = 2  # weight of a word's projection onto its longest prefix in the vocabulary
-PIECE = 0.3  # norm of a single character's row relative to that of an unseen word
-SENTENCE_WORDS = 11  # number of words in an average sentence, as in the uSIF paper
-_BLOCK = 1 << 14  # number of rows that are processed at a time in double precision
+BEGINNING = 2  # weight of the projection of a word onto its longest prefix in the vocabulary
+PIECE = 0.3  # norm of a single character's vector, relative to the norm of an unseen word's vector
+SENTENCE_WORDS = 11  # average number of words per sentence, as assumed in the uSIF paper
+_BLOCK = 1 << 14  # maximum number of rows that are converted to float64 at a time
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Pooling:
 
     def piece_rows(self, count: int, columns: int) -> F32:
         """Return rows with random directions for word pieces, because these have no vectors."""
-        # RandomState generates the same numbers in all numpy versions.
+        # Use RandomState, which generates the same numbers in all NumPy versions.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
@@ -180,7 +180,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
         covariance += (centered * p[part, None]).T @ centered
     variances, axes = np.linalg.eigh(covariance)
     variances, axes = variances[::-1][:dim], axes[:, ::-1][:, :dim]
-    # Eigenvectors have arbitrary signs, so the largest entry of each is made positive.
+    # Eigenvectors have arbitrary signs, so make the largest entry of each eigenvector positive.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     some = variances > variances[0] * np.finfo(np.float32).eps
     return mean, axes * np.where(some, 1 / np.sqrt(np.where(some, variances, 1)), 0)

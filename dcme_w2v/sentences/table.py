@@ -51,7 +51,7 @@ class LibraryTokenizer:
             [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
             for one in found
         )
-        # Tokens that contain whitespace are dropped, because no word contains whitespace.
+        # Drop tokens that contain whitespace: vocabulary words never contain it.
         encoded = ((token.encode() for token in one) for one in kept)
         rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
         return b"".join(row + b"\n" for row in rows), -1

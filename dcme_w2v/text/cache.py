@@ -19,9 +19,9 @@ from dcme_w2v.files.opening import fill
 from dcme_w2v.numeric.arrays import I64, U32, Bools
 
 ID_BYTES = 4
-PIECE = 1 << 20  # number of IDs that are read at a time
-LAST = np.uint32(core.LAST)  # the bit of an ID that marks the last word of a line
-NUMBER = np.uint32(core.LAST - 1)  # the bits of an ID that contain the word's index
+PIECE = 1 << 20  # number of word IDs that are read at a time
+LAST = np.uint32(core.LAST)  # this bit marks the ID of the last word in a line
+NUMBER = np.uint32(core.LAST - 1)  # mask for the bits of an ID that hold the index of the word
 
 
 REMEDY = "set TMPDIR to another folder"
@@ -40,7 +40,7 @@ class IdCache:
 
     def __init__(self, name: str = "the id cache") -> None:
         self._name, self.folder = name, temporary_folder()
-        self.length = 0  # number of IDs written so far
+        self.length = 0  # number of word IDs written so far
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -133,7 +133,7 @@ class Choice:
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
-        self._line = 0  # index of the current line
+        self._line = 0  # index of the line being read
 
     def mask(self, ids: U32) -> Bools:
         """Return a mask of the next IDs in the stream that belong to held-out lines."""

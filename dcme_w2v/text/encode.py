@@ -210,14 +210,14 @@ def encode(
         words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        # Exclude the tokens of dropped words that are in held-out lines.
+        # Subtract tokens in held-out lines, which training does not use.
         lost = words.lost - int(reading.held_out[len(words.table) :].sum())
         kept = select_vocabulary(given, words.table, counts, options, rare, lost)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        # Add ranks for dropped words, and for the ID that stands for skipped tokens.
+        # Extend the ranks by the IDs of dropped words and the ID that represents skipped tokens.
         others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
@@ -286,7 +286,7 @@ def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
     )
 
 
-COUNTING = (VocabularyOptions, ClusterOptions)  # the option classes that `vocab` accepts
+COUNTING = (VocabularyOptions, ClusterOptions)  # classes of the options that `vocab` accepts
 
 
 def vocab(

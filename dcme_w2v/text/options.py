@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dcme_w2v.declarations import Checked, option, options_in
 from dcme_w2v.options import VocabularyOptions
 
-READING = [  # vocabulary options for reading text, which `phrases` also accepts
+READING = [  # options for reading text, which `phrases` also accepts
     one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
 ]
 

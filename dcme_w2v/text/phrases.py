@@ -34,8 +34,8 @@ from .encode import encode
 from .options import READING, PhraseOptions
 from .select_vocabulary import ids_of, starting_table
 
-MAX_CONNECTORS = core.ROLE_SIDE - 1  # maximum number of distinct connectors
-RUN = core.RUN_MAX  # maximum number of connectors between two words
+MAX_CONNECTORS = core.ROLE_SIDE - 1  # maximum number of distinct connector words
+RUN = core.RUN_MAX  # maximum number of connector words between two words of a phrase
 
 LISTS = {
     "english": (
@@ -215,13 +215,13 @@ def count_pairs(
             table.count(ids, roles)
         waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
         parts.append(table.counted(least))
-        del table  # free the table before the next one is allocated
+        del table  # free its memory before the next table is allocated
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
     return left[order], right[order], runs[order], counts[order], len(parts)
 
 
-PIECE = 1 << 18  # number of tokens that are read at a time
+PIECE = 1 << 18  # number of word IDs that are read at a time
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 
@@ -351,11 +351,11 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None if `join` has changed the counts
-        # For each pass: its pairs, the joined words, and the words' roles.
+        self._counts: I64 | None = counts  # None after `join`, which changes the counts
+        # For each pass: the pairs, the IDs of the joined words, and the role of each word.
         self._passes: list[tuple[Any, ...]] = []
         self._table = starting_table(words)
-        self.reads = 0  # number of times that the last pass read the text
+        self.reads = 0  # number of times that the last pass has read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
         """Yield the word IDs of the text with phrases joined."""

@@ -37,11 +37,11 @@ from .cache import ID_BYTES, HeldOutLines, IdCache, held_out_counts
 from .select_vocabulary import Given, InitialWords, starting_table
 from .tokenizer import Tokenizer
 
-# Matches sentence-final punctuation, closing quotes and brackets, and a space if required.
+# Matches the end of a sentence; except in CJK text, a space must follow the punctuation.
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # matches a line end within a paragraph
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end that does not end a paragraph
 
 
 class Encoded(NamedTuple):
@@ -72,16 +72,16 @@ class Reading:
         errors = ENCODING_ERRORS["choices"].index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # whether to warn about text that is not plain text
+        self._is_looked_at = is_looked_at  # whether to warn about a corpus other than plain text
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
         self._of_table = functools.partial(DistinctWords, errors)
         self.words = self._of_table(starting_table(given), only_known=not adds)
-        self._buffers: list[U32] = []  # memory for the IDs of blocks, for reuse
-        self._tables: list[core.Table] = []  # empty word tables, for reuse
-        self._kept: KeptBlocks | None = None  # the blocks, if the corpus can be read only once
-        # Counts of tokens in held-out lines, by word ID.
+        self._buffers: list[U32] = []  # arrays for the word IDs of blocks, which are reused
+        self._tables: list[core.Table] = []  # empty word tables, which are reused
+        self._kept: KeptBlocks | None = None  # the blocks, if the source can be read only once
+        # Number of tokens in held-out lines for each word ID.
         self.held_out: I64 = np.zeros(0, dtype=np.int64)
         self.held_out_tokens = 0
 
@@ -128,7 +128,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # make the memory of the blocks available to the next step
+        core.release_freed()  # return the freed memory of the blocks to the system
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -141,14 +141,14 @@ class Reading:
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         elif self.options.sentences == "paragraphs":
-            # The meaning of the previous block's line end depends on this block's first line.
+            # Prepend the previous line end: with a leading blank line, it ends a paragraph.
             before = b"\n" * (block.offset > 0 and not block.within_line)
             text = _WITHIN_PARAGRAPH.sub(b" ", before + bytes(text)) + b"\n" * block.is_last
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        # `newlines` and `bad` refer to the changed text; recompute them for the original text.
+        # `newlines` and `bad` describe the changed text, so recompute them for the original text.
         if text is not block.text:
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -250,8 +250,8 @@ def _first_bad(text: bytes, refuse: int) -> int:
     return min((place for place in found if place >= 0), default=0)
 
 
-# Rare words are dropped if memory use exceeds FULL_SHARE of the limit.
-# To drop rare words, the table of counted words must also exceed HELD_SHARE of the limit.
+# Rare words are dropped if counting needs more than FULL_SHARE of the available memory.
+# Words are dropped only if their table takes more than HELD_SHARE of the available memory.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
@@ -289,7 +289,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        # An upper bound on each ID's dropped count; for later IDs, the bound is `below`.
+        # For each ID, an upper bound on the count lost by drops; for later IDs, use `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
@@ -375,7 +375,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
     """
 
     def __init__(self) -> None:
-        # The blocks without their texts, and the lengths of these texts.
+        # For each block: the block without its text, and the length of the text in bytes.
         self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
@@ -418,22 +418,22 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 
 
 SAMPLE_BYTES = 1 << 16
-MIN_LINES = 5  # minimum number of lines for detecting structured text
-MIN_TOKENS = 200  # minimum number of tokens for detecting raw text
-MIN_STRUCTURED = 0.9  # minimum fraction of lines with the same structure
-MIN_NUMBERS = 5  # minimum number of values after the word on a line of a vector file
-MIN_MARKED = 0.2  # minimum fraction of lines that contain markup tags
-MIN_PUNCTUATED = 0.03  # in raw text, at least this fraction of tokens ends with punctuation
-MIN_CAPITALS = 0.005  # in raw text, at least this fraction of tokens also occurs in lowercase
-MIN_CLAUSES = 20  # minimum number of tokens for detecting a script without spaces
-# Minimum mean length of unsplit tokens; words in these scripts have two to five letters.
+MIN_LINES = 5  # structure is detected only in samples of at least this many lines
+MIN_TOKENS = 200  # raw text is detected only in samples of at least this many tokens
+MIN_STRUCTURED = 0.9  # in structured text, at least this fraction of lines has the same structure
+MIN_NUMBERS = 5  # in a vector file, at least this many numbers follow each word
+MIN_MARKED = 0.2  # in markup, at least this fraction of lines contains tags
+MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation, in raw text
+MIN_CAPITALS = 0.005  # minimum fraction of capitalized tokens that also occur in lowercase
+MIN_CLAUSES = 20  # minimum number of tokens in scripts without spaces for a warning
+# Minimum mean length of unsplit tokens: words in scripts without spaces have two to five letters.
 MIN_CHARACTERS = 10
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Character ranges, from first to last, of scripts that are written without spaces.
-# These ranges cover Thai and Lao, Myanmar, Khmer, kana and ideographs.
+# Alternating starts and (exclusive) ends of character ranges of scripts written without spaces.
+# The ranges cover Thai and Lao, Myanmar, Khmer, kana, and CJK ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -457,7 +457,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
             f"{name}: contains vectors (a word and numbers per line), not text; use a text file"
         )
     found = _structure(lines) or (None if is_tokenized else _raw(text.split()))
-    # Other checks report NUL bytes and CSV files.
+    # Other checks report NUL bytes and CSV files, so do not warn twice.
     if found is not None and b"\0" not in sample and not is_named_csv(name):
         warn(f"{name}: looks like {found}")
 

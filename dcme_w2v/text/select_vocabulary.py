@@ -102,7 +102,7 @@ def select_vocabulary(
         others = rare - (0 if is_kept[unk] else int(counts[unk]))
         counts, weights = counts.copy(), weights.copy()
         counts[unk] += others
-        # The user's vocabulary already contains a count of `unk`.
+        # If the user's vocabulary contains `unk`, its weight is the count in that vocabulary.
         if not (isinstance(given, Vocabulary) and is_kept[unk]):
             weights[unk] += others
         chosen = chosen if is_kept[unk] else np.append(chosen, unk)

@@ -40,7 +40,7 @@ from .unicode_tables import (
 )
 
 CONTINUES = "##"
-MAX_CHARACTERS = 1000  # words with more characters than this are not split
+MAX_CHARACTERS = 1000  # words that are longer than this are not split into pieces
 _DIGITS = "0123456789"
 
 
@@ -57,7 +57,7 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In a sorted vocabulary, the longest prefix of a word is the previous word or its prefix.
+        # In sorted order, a word's longest prefix is the previous word or one of its prefixes.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))
@@ -72,7 +72,7 @@ class WordPieces:
 
     def beginnings(self, count: int) -> I64:
         """Return for each of `count` words the ID of its longest prefix in the list, or -1."""
-        ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item
+        ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item, `count`
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)
@@ -104,7 +104,7 @@ def character_pieces(words: Sequence[str]) -> list[str]:
 
 
 TokenizeLike: TypeAlias = str | Mapping[str, Any] | None
-ENTRY = "tokenizer"  # key of the tokenizer's options in manifests and models
+ENTRY = "tokenizer"  # key of the tokenizer options in manifests and models
 
 
 class Tokenizer:

@@ -17,29 +17,29 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # flag added to the kind of characters that normalization may affect
+UNSTABLE = 8  # flag of characters that Unicode normalization may change
 PAGE = 256
-# Code points above this are only variation selectors, tags and private-use characters.
+# Above ASSIGNED_END, there are only variation selectors, tags and private-use characters.
 ASSIGNED_END = 0x40000
-# Most alphabets and common punctuation are below ALPHABETS_END.
-# Making the tables up to ALPHABETS_END takes only milliseconds.
-# In UTF-8, characters from ALPHABETS_END on begin with LATER_BYTE or a larger byte.
+# ALPHABETS_END is above the code points of most alphabets and of common punctuation.
+# Building the tables up to ALPHABETS_END takes only milliseconds.
+# In UTF-8, the first byte of characters from ALPHABETS_END on is LATER_BYTE or higher.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
-# Characters that occur within words in Persian and in Indic scripts.
+# Zero-width characters that occur within words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)
-# Variation selectors only choose a glyph for the preceding character; they are removed.
+# Variation selectors are removed, because they only select a glyph for the preceding character.
 VARIATION_SELECTORS = (
     range(0x180B, 0x180E), range(0x180F, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
 )  # fmt: skip
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
-# Hangul vowels and final consonants compose with the preceding character by arithmetic.
+# Hangul vowels and final consonants are combined with the preceding character by arithmetic.
 HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
-# Each ideograph is a token; an exported tokenizer.json has the same ranges.
+# Each ideograph is a separate token; exported tokenizer.json files contain the same ranges.
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
-# Characters without case, decomposition or combining class, whose kind follows from their range.
-# The ranges are ideographs (except compatibility ideographs), Hangul syllables and private use.
+# Characters without case, decomposition or combining class; their ranges determine their kinds.
+# PLAIN contains ideographs (except compatibility ideographs), Hangul syllables and private use.
 PLAIN = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
     range(0x20000, 0x2F800), range(0x2FA20, 0x40000)
@@ -87,7 +87,7 @@ def unicode_tables(
         is_plain[plain.start : plain.stop] = True
     numbers = np.flatnonzero(~is_plain)
     characters = [*map(chr, numbers.tolist())]
-    sequences: list[int] = [0]  # negated positions identify sequences, so position 0 stays unused
+    sequences: list[int] = [0]  # references are negative positions, so position 0 is unused
     decomposed = _decomposed(characters, form)
     classes = np.zeros(end, dtype=np.int32)
     classes[numbers] = [*map(unicodedata.combining, characters)]

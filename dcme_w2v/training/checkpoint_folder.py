@@ -48,7 +48,7 @@ _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
 T = TypeVar("T", bound=Checked)
-GENERATIONS = 2  # number of checkpoints that a folder keeps
+GENERATIONS = 2  # number of checkpoints that are kept in the folder
 
 
 @dataclass
@@ -289,7 +289,7 @@ def record_of(
     }
 
 
-# ---- the checkpoint folder that options name ----
+# ---- opening the checkpoint folder that the options specify ----
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:

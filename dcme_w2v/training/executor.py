@@ -12,7 +12,7 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-# The value of a task, which may not be computed yet; it is freed with its last reference.
+# The result of a task that may still be running; its memory is freed with the last reference.
 Future = Any
 
 

@@ -16,11 +16,11 @@ from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, plain, read_text
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # the measures that a progress line or bar shows
-# Formats for tqdm, in which the bar fills the rest of the line (12 characters of 80).
+FIGURES = ("loss", "lr")  # the measures that are shown in progress lines and bars
+# Formats for tqdm; on an 80-column line, the bar itself has 12 columns.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
-# Minimum times between progress lines, and between progress events in a log.
+# Minimum number of seconds between progress lines, and between progress events in a log.
 LINE_SECONDS, EVENT_SECONDS = 10, 1
 
 
@@ -87,7 +87,7 @@ class Reporter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream, self._function, self._clock = stream, function, clock
-        # An interval of 0 keeps tqdm from starting a monitor thread.
+        # With an interval of 0, tqdm does not start a monitor thread.
         self._tqdm: Any = tqdm and type("Bar", (tqdm,), {"monitor_interval": 0})
         self._bar: Any = None
         self._path, self._append = log, append
@@ -142,11 +142,11 @@ class Reporter:
     def close(self, error: str | None = None) -> None:
         """End the report and close the log; `error` is the error message if the run failed."""
         self._close_bar()
-        # If a run fails before its first event, an old log is kept.
+        # If the run failed before its first event, do not overwrite an existing log.
         if error is None or self._log is not None:
             self._write("end", {} if error is None else {"error": error})
         if self._log not in (None, sys.stdout):
-            # Some file systems report write errors only when a file is closed.
+            # Closing the file can report a write error that earlier writes did not report.
             with self._recording_failure():
                 self._log.close()
         if self._failure is not None and error is None:
@@ -170,7 +170,7 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
-        # If nothing has imported logging, no handler would receive the message.
+        # If no module has imported logging, there is no handler for the message.
         if (library := sys.modules.get("logging")) is not None:
             library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
@@ -249,7 +249,7 @@ def reporting_to(
     reporter.close()
 
 
-# Names of held-out scores in an epoch's line; the first score has a standard error.
+# Maps held-out scores to their labels in an epoch's line; the first score has a standard error.
 HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",
@@ -294,7 +294,7 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            if not line.endswith("\n") and number > 1:  # a killed run left this line incomplete
+            if not line.endswith("\n") and number > 1:  # a killed run left an incomplete last line
                 return
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):

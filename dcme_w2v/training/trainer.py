@@ -17,9 +17,9 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-# Each poll checks at most this many bytes of tables, so that they fit into the L3 cache.
+# Each poll checks at most this many bytes of the tables, which fit in the L3 cache.
 CHECKED_AT_ONCE = 8 << 20
-POLLS_A_PASS = 4  # number of polls (less than a second) that together check a small table
+POLLS_A_PASS = 4  # a small table is checked in this many polls (less than a second)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Trainer:
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
         fitting = max(1, CHECKED_AT_ONCE // row_bytes)
         self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
-        self._checked = 0  # number of rows that the current check has found finite
+        self._checked = 0  # number of rows that this check has examined; all of them are finite
 
     @property
     def epochs(self) -> int:
@@ -167,7 +167,7 @@ class Trainer:
 
         def train() -> None:
             try:
-                # The core may return at once if it was stopped after the previous epoch ended.
+                # After a stop between two epochs, the first call to the core may return at once.
                 while not self._core.epoch(number) and not stopping.is_set():
                     pass
             except DivergedError as error:
@@ -248,7 +248,7 @@ def hash_of(arrays: Iterable[Array]) -> str:
 
 
 CACHE_LINE = 64
-SPARE = CACHE_LINE // 4  # number of extra float32 items, so that a table can start at a cache line
+SPARE = CACHE_LINE // 4  # extra float32 items that allow a table to start at a cache line
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
@@ -267,7 +267,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
             mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
             raise MemoryError(f"a vector table requires {4 * count} bytes of memory") from error
-        with contextlib.suppress(OSError):  # some systems do not support huge pages
+        with contextlib.suppress(OSError):  # not all systems support huge pages
             mapped.madvise(mmap.MADV_HUGEPAGE)
         block = np.frombuffer(mapped, dtype=np.float32)
     return _aligned(block, count - SPARE).reshape(rows, stride)

@@ -24,9 +24,9 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # the files are aligned by this many of the most frequent words
-_SIMILAR = 201  # a score is compared with the median of this many words with similar counts
-_SMALLEST = 1e-6  # differences below this are rounding errors of unit vectors
+_ANCHORS = 5000  # files are aligned on this many of the most frequent words
+_SIMILAR = 201  # a word's score is compared with the median of this many words with similar counts
+_SMALLEST = 1e-6  # cosine distances below this are rounding errors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 

@@ -23,7 +23,7 @@ from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # number of words to compare, and number of neighbors per word
+_SAMPLE, _K = 300, 10  # numbers of words to compare, and of neighbors per word
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
@@ -44,7 +44,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
     codes = np.empty(matrix.shape, dtype=np.int8)
     scales = np.empty(len(matrix), dtype=np.float32)
     for rows in blocks_of_rows(len(matrix)):
-        # 127 divided by a denormal number is finite in float64, but not in float32.
+        # Use float64, in which 127 divided by a subnormal number does not overflow.
         block = matrix[rows].astype(np.float64)
         largest = np.abs(block).max(axis=1)
         factor = _LARGEST / np.where(largest > 0, largest, 1)
@@ -76,7 +76,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     lengths = np.concatenate(
         [inverse_lengths(codes[part].astype(np.float32)) for part in blocks_of_rows(len(codes))]
     )
-    # Scale to unit length, so that dot products are finite.
+    # Scale the queries to unit length, so that dot products do not overflow.
     queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
     less = nearest_rows(codes, lengths, codes[rows] * lengths[rows][:, None], own, k)
@@ -93,7 +93,7 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # infinite vectors are reported when they are written
+    with np.errstate(over="ignore"):  # the writer reports infinite vectors
         return np.asarray(matrix - mean.astype(np.float32))
 
 
@@ -172,10 +172,10 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
             f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; lower --reduce"
         )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
-    rows = centered(matrix / scale)  # dividing by the scale keeps the products finite
+    rows = centered(matrix / scale)  # dividing by `scale` keeps products of rows finite
     with one_blas_thread():
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    with np.errstate(over="ignore"):  # infinite vectors are reported when they are written
+    with np.errstate(over="ignore"):  # the writer reports infinite vectors
         return found * scale, kept

@@ -33,10 +33,10 @@ from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
 from .vectors import Vectors, load_if_path
 
-# Avoids division by zero in equation (4) of Levy and Goldberg 2014 (linguistic regularities).
+# Prevents division by zero in equation (4) of Levy and Goldberg (2014, linguistic regularities).
 EPSILON = 0.001
 
-# Number of candidates; the answer is the best candidate whose word is not in the question.
+# Number of candidate answers per question; the answer is the best one that is not a question word.
 CANDIDATES = 5
 
 

@@ -30,7 +30,7 @@ from .trainer import check_scoring_options, input_of
 from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
-FIGURES = ("log_probability", "log_mean_probability")  # reported attributes of `Likelihood`
+FIGURES = ("log_probability", "log_mean_probability")  # attributes of `Likelihood` to report
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # spellings are compared with this many of the most frequent words
-Term = str | ArrayLike  # a word, or a vector of shape (d,)
+_SPELLINGS = 20000  # only this many of the most frequent words are suggested as similar spellings
+Term = str | ArrayLike  # a word, or a vector of shape (dim,)
 
 
 class Searched(Protocol):
@@ -168,7 +168,7 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
             f"the query vector has the shape {row.shape}, but must have the shape {shape}"
         )
     square = np.einsum("i,i->", row, row)
-    usual = 0 < square < math.inf  # testing one scalar is much faster than testing all values
+    usual = 0 < square < math.inf  # checking one scalar is much faster than checking all values
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 

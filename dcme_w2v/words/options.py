@@ -107,10 +107,10 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    # These fields are not options; top_items and beta are Q and beta in the DCME paper.
+    # These fields have no options. In the DCME paper, top_items is Q, and beta has the same name.
     top_items: int = 10
     beta: float = 1.0
-    min_lr: float | None = None  # the final learning rate; None means 1/10,000 of the initial one
+    min_lr: float | None = None  # final learning rate; None means 1/10,000 of the initial rate
     epochs: int = option(
         5, "number of passes over the corpus", minimum=1, maximum=100000, word2vec="iter"
     )
@@ -374,7 +374,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
     },
 }
-# Values that replace --block in the likelihood preset where it is unsupported or too slow.
+# Values that the likelihood preset uses instead of --block if blocks are unsupported or slow.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
@@ -423,12 +423,12 @@ class PresetOptions(Checked):
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# General defaults, followed by defaults per objective and per objective with CBOW.
-# docs/decisions/word-defaults.md reports the measurements behind the defaults.
-# For ns with CBOW, the exact gradient lowers analogy accuracy by at least two points at all rates.
-# With nce, vectors also represent word frequencies (see --prior), so the gradient is exact.
-# Objective dcme diverges at rates above a few thousandths or, without a prior, at most rates.
-# CBOW with ns writes sums of both tables, and draws ten samples from a flatter distribution.
+# Default options: for all objectives, then per objective, then per objective in the CBOW model.
+# The measurements behind these defaults are in docs/decisions/word-defaults.md.
+# In CBOW with ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
+# With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
+# With dcme, training diverges at rates above a few thousandths, and without a prior at most rates.
+# CBOW with ns outputs sums of both tables, and draws ten samples from a flatter distribution.
 # Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
@@ -447,24 +447,24 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# For CBOW with ns, the subsampling threshold is at least MIN_SAMPLE.
-# The threshold is also at least MEAN_SHARES times the mean relative frequency of a word.
-# With a lower subsampling threshold, a small vocabulary would lose nearly all tokens.
+# For CBOW with ns, the default subsampling threshold is at least MIN_SAMPLE.
+# This threshold is also at least MEAN_SHARES times the mean relative frequency of all words.
+# With a lower threshold, training with a small vocabulary would drop nearly all tokens.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# For CBOW with ns, the learning rate of the median token is RATE_OF_EPOCH / sqrt(number of epochs).
-# With --rates=equal, all words have the rate EQUAL_RATE (docs/decisions/learning-rates.md).
-# Below MANY_WORDS words, rates are multiplied by max(LEAST_SHARE, sqrt(words / MANY_WORDS)).
+# With CBOW and ns, the median token's default rate is min(MAX_RATE, RATE_OF_EPOCH / sqrt(epochs)).
+# With --rates=equal, the default rate is EQUAL_RATE (docs/decisions/learning-rates.md).
+# With fewer than MANY_WORDS words, rates are scaled by max(LEAST_SHARE, sqrt(words / MANY_WORDS)).
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
-# word2vec's gradient diverges if lr * context size * sqrt(1 + negative samples) exceeds LOAD.
-# With little subsampling, the median count is higher, so the rate is at most FREQUENT_RATE.
+# The word2vec gradient diverges if lr * context size * sqrt(1 + negative samples) exceeds LOAD.
+# With little subsampling, the median token is more frequent, so its rate is at most FREQUENT_RATE.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
-# Nothing bounds the vectors of dcme, so its steps may add up until the loss diverges. These rates
-# do not diverge in 20 epochs on 17 million tokens (docs/decisions/learning-rates.md). They fall
-# with more epochs, with contexts of fewer than FULL_CONTEXT words, and if frequent words are kept.
+# Nothing bounds the vectors of dcme, so its steps can add up until the loss diverges.
+# With these rates, 20 epochs on 17M tokens do not diverge (docs/decisions/learning-rates.md).
+# Rates are lower for more epochs, contexts below FULL_CONTEXT words, and kept frequent words.
 DCME_RATE, DCME_EPOCHS, FULL_CONTEXT, KEPT_FREQUENT = 5e-4, 5, 6.0, 0.25
 
 # Word-order vectors are updated at four times the learning rate, so they need lower rates.
@@ -540,7 +540,7 @@ def vectors_of(options: TrainOptions) -> str:
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
-    # fastText files store both tables separately, so their sum cannot be written.
+    # Write input vectors to fastText files, which store input and output vectors separately.
     has_both &= vars(options).get("format") != "fasttext"
     return "sum" if options.model == "cbow" and has_both else "input"
 

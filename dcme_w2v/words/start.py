@@ -73,7 +73,7 @@ class Initial:
         if init_vocab == "new":
             return None
         words, counts = self.vectors.words, self.vectors.counts
-        # Omit </s>, which word2vec.c adds although the text does not contain it.
+        # Omit </s>: word2vec.c adds it to every vocabulary, but the text does not contain it.
         if (end := words.find("</s>")) is not None:
             rest = np.delete(np.arange(len(words)), end)
             words = Words.from_words(words[int(row)] for row in rest)

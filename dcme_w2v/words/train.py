@@ -86,15 +86,15 @@ if TYPE_CHECKING:
     from .heldout import HeldOut
 
 
-# Options that are recorded in checkpoints and manifests, and that a resumed run may not change.
+# Options that checkpoints and manifests record, and that a resumed run must not change.
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
-PROCESS_BYTES = 24 << 20  # bytes of memory that Python, NumPy and this package use
+PROCESS_BYTES = 24 << 20  # memory in bytes that Python, NumPy and this package use
 WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise probability
-SAVED_BYTES = 22  # maximum number of bytes of a word's count in a text file
-TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a Huffman path of about 20 steps
-# With fewer tokens, correlations with WordSim-353 are below .4 (benchmark suite `few_tokens`).
+SAVED_BYTES = 22  # maximum size of a word's count in a text file, in bytes
+TREE_BYTES_A_WORD = 120  # bytes per word to build and store a Huffman path of about 20 steps
+# Below FEW_TOKENS tokens, the WordSim-353 correlation is below 0.4 (benchmark suite `few_tokens`).
 FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 
@@ -273,14 +273,14 @@ train.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
     parameters=[_CORPUS.replace(default=inspect.Parameter.empty), _PROGRESS, *_OPTIONS],
     return_annotation=Vectors,
 )
-# The options that train --help shows.
+# The options that `dcme-w2v train --help` lists.
 _SHOWN = [item for item in FIELDS.values() if not item.advanced]
 train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
     "\n\nOther Parameters\n----------------\n" + described(_SHOWN), "    "
 )
 
 
-# ---- where to train ----
+# ---- training on this machine, or on a cluster ----
 
 
 class Machine:
@@ -313,11 +313,11 @@ class Machine:
         if job.objective == "dcme":
             state = 5 * job.clusters * words
         buckets, lists = 0, 0
-        if ngrams is not None:  # n-gram means need a separate matrix of word vectors
+        if ngrams is not None:  # average n-gram vectors need a separate table of word vectors
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        # Sums of input and output vectors need an additional table.
+        # Sums of input and context vectors need an additional table.
         rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
@@ -506,7 +506,7 @@ class WordsRun(TrainingRun):
 
     def done(self, progress: Progress) -> int:
         """Return how many corpus tokens have been processed."""
-        # The cache lacks out-of-vocabulary tokens, so scale its progress up to the whole corpus.
+        # The cache has no out-of-vocabulary tokens, so scale the progress up to all corpus tokens.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:
@@ -634,7 +634,7 @@ def save_results(
         save = partial(save_vectors, tables=found, format=job.format)
         results.append((job.output + suffix, "vectors", save))
     if not suffix and job.output_tables is not None:
-        # Write the input and context vectors unchanged, so that another run can start from them.
+        # Save the unsummed input and context vectors, so that another run can start from them.
         made = _made(job, output_vectors="input")
         tables = _vectors(training, words, training.input, made, True)
         save = partial(save_vectors, tables=tables, format="safetensors")

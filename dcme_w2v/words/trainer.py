@@ -88,11 +88,11 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        # Release the IDs' pages now that the core has read all IDs, before the tables use memory.
+        # The core has read all IDs, so release their memory pages before the tables use memory.
         drop_pages(ids)
         if start is None:
             core.initialize(input_table, options.dim, options.seed)
-        # List the tables in the order in which the core numbers their rows.
+        # The order of the tables determines the row numbers in the core.
         tables = {"vectors": self.input}
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows

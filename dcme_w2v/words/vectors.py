@@ -41,10 +41,10 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Number of words to examine, then minimum number and fraction of words that look tokenized.
+# Words that are examined; minimum number and fraction of them that must look tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
-_MARK = re.compile("<.*>")  # matches special tokens such as </s> and <unk>
-_SHIFT, _RAREST = 2.7, 5  # parameters of Zipf's law in `counts_by_order`
+_MARK = re.compile("<.*>")  # matches special tokens, such as </s> and <unk>
+_SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
@@ -112,7 +112,7 @@ class Vectors(WordTables, metaclass=_Habits):
     """
 
     _inverse_lengths: F32 | None = None
-    _is_finite = False  # whether all vectors are known to be finite
+    _is_finite = False  # whether all vectors have been found finite
 
     # ---- files ----
 
@@ -232,7 +232,7 @@ class Vectors(WordTables, metaclass=_Habits):
             keyed.expandos["count"] = np.array(self.counts)
         return keyed
 
-    # ---- words and rows ----
+    # ---- access to words and their vectors ----
 
     @property
     def dim(self) -> int:
@@ -466,7 +466,7 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # assign only when complete, because other threads may read it
+            if limit is None:  # cache only the complete array, because other threads may read it
                 self._inverse_lengths = known
         return known[:limit]
 
@@ -490,7 +490,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # cache the result, because checking all values takes time
+    loaded._is_finite = True  # remember the result, because checking all values takes time
     return loaded
 
 

@@ -37,7 +37,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
-LONGEST = 100  # maximum number of characters in an n-gram
+LONGEST = 100  # maximum length of an n-gram in characters
 _DEFAULTS = {"model": "skipgram", "window": 5, "epochs": 5, "negative": 5, "sample": 1e-4}
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 
@@ -47,7 +47,7 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # count and type of an entry, which follow the word and a NUL byte
+ENTRY = struct.Struct("<qb")  # an entry's count and type, stored after its word and a NUL byte
 MATRIX = struct.Struct("<bqq")
 
 
@@ -177,7 +177,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
         at = end + 1 + ENTRY.size
     words = Words.from_words(texts)
     faults = word_faults(words)
-    faults[_ENCODING] = 0  # `_as_utf8` escapes words that are not valid UTF-8
+    faults[_ENCODING] = 0  # invalid UTF-8 is allowed here, because `_as_utf8` escapes it
     for kind in np.flatnonzero(faults[:, 0]):
         raise _corrupt(path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
     if header["pruned"] > 0:
@@ -194,7 +194,7 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
         raise _quantized(path)
     if rows < 0 or columns != header["dim"] or end > len(data):
         raise _corrupt(path, f"a table of shape ({rows}, {columns}), or is truncated")
-    # The table is not aligned, because it follows words of varying length.
+    # The table is at an unaligned file offset, because words of varying length precede it.
     return np.ndarray((rows, columns), "<f4", data, start), end
 
 
@@ -214,7 +214,7 @@ def _as_utf8(words: Words, path: str) -> Words:
     return escaped
 
 
-_UPDATE_INTERVAL = 100  # fastText's default, which does not affect a trained model
+_UPDATE_INTERVAL = 100  # fastText's default, which has no effect after training
 
 
 def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:

@@ -46,7 +46,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MODULES = "modules.json"
 FILES = (CONFIG, ROWS, MODULES, "README.md", TOKENIZER)
-OWN = "dcme_w2v"  # key in config.json that marks a folder written by this program
+OWN = "dcme_w2v"  # this key in config.json marks folders that dcme-w2v wrote
 _NAMES = ("embeddings", "embedding.weight")
 AGAIN = "write the folder again"
 _NESTED = "0_StaticEmbedding"
@@ -227,7 +227,7 @@ def load_static_folder(path: PathLike, limit: int | None) -> StaticFolder:
         raise fault(folder / CONFIG, f"the entry {OWN} was not written by convert", AGAIN)
     is_word = [t is not None and tokens_of(t) == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
-    # The selected rows are the first ones, so a view suffices.
+    # If the kept rows are the first rows of the matrix, use a view instead of a copy.
     if len(kept) and kept[-1] == len(kept) - 1:
         matrix = matrix[: len(kept)]
     else:

@@ -17,7 +17,7 @@ from .subwords import Subwords
 
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
-NEIGHBORS = ("left", "right")  # additional tables of vectors trained with word order
+NEIGHBORS = ("left", "right")  # names of the additional tables that --word-order trains
 _WRITTEN_AT_ONCE = 1 << 21  # matrices are written in blocks of at most this many bytes
 
 
@@ -49,7 +49,7 @@ class WordTables(Immutable):
         self.words = words if isinstance(words, Words) else _distinct(words)
         self.vectors: F32 = read_only(vectors, np.float32)
         self.counts = None if counts is None else _whole_counts(counts)
-        # An object of the same class, whose vectors are the context vectors.
+        # The context vectors, as an object of the same class.
         self.context: Any = context
         sides = [read_only(rows, np.float32) for rows in neighbors or ()]
         self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None
@@ -116,7 +116,7 @@ class WordTables(Immutable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickle memory maps as plain arrays, and omit cached values.
+        # Pickle memory-mapped arrays as ordinary arrays, and leave out cached values.
         state = {name: getattr(self, name) for name in PARTS}
         return {**state, "vectors": np.asarray(self.vectors)}
 

@@ -42,10 +42,10 @@ from .vectors_reader import (
     words_of,
 )
 
-KIND, VERSION = "vectors", 1  # kind and version of safetensors files, the native format
-CHECKPOINT = "checkpoint"  # kind of checkpoint files, whose arrays have the same names as vectors
+KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
+CHECKPOINT = "checkpoint"  # kind of checkpoint files, which name their arrays like vector files
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of text files in other formats
+_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes that suggest a text format other than word2vec's
 
 
 def save_vectors(
@@ -186,11 +186,11 @@ FORMATS = {
     "binary": Format(".bin", partial(_write_rows, is_binary=True)),
     "safetensors": Format(".safetensors", _write_safetensors, record_beside=False),
     "fasttext": Format("", write_fasttext),
-    # Vector databases load this format.
+    # Many vector databases import Parquet files.
     "parquet": Format(".parquet", _write_parquet, record_beside=False),
-    # Vector databases load this format.
+    # Many vector databases import JSON lines.
     "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),
-    # TensorFlow's Embedding Projector loads this format.
+    # TensorFlow's Embedding Projector imports TSV files.
     "tsv": Format("", _write_projector, record_beside=False),
 }
 READ = ("text", "binary", "safetensors", "fasttext")
@@ -241,7 +241,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
     check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # the words of a vocabulary are always distinct
+    if not isinstance(words, Vocabulary):  # a `Vocabulary` never has duplicate words
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
@@ -366,7 +366,7 @@ def _are_lengths(found: Any) -> bool:
     return 1 <= found[0] <= found[1] <= LONGEST
 
 
-MANIFEST = ".json"  # suffix appended to the vector file's name
+MANIFEST = ".json"  # the manifest's file name is the vector file's name plus this suffix
 
 
 def manifest_of(
@@ -400,7 +400,7 @@ def manifest_of(
     **more
         Further keys, such as held-out scores.
     """
-    # The attribute `processor` is not read, because that starts another process.
+    # Do not read the attribute `processor`, because `platform` starts another process for it.
     system = platform.uname()
     return {
         "version": __version__,

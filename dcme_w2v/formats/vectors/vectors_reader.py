@@ -27,7 +27,7 @@ from dcme_w2v.platform import PathLike
 
 from ..vocabulary import Words
 
-# For each unsupported format, its name and the remedy for the error message.
+# Maps each unsupported vector format to the end of an error message: its name and a remedy.
 _FOREIGN = {
     "fasttext": "a fastText model, which can be read only from an uncompressed file; use its "
     ".bin file, or word vectors that convert wrote from it",
@@ -53,11 +53,11 @@ def kind_of_file(path: PathLike) -> str | None:
     return kind if kind in ("fasttext", "safetensors") else None
 
 
-BLOCK = 8 << 20  # block size in bytes, which is also the maximum length of a row
+BLOCK = 8 << 20  # block size in bytes; a row must fit in one block
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# Names of faults, in the order of csrc/vectors/vectors.h.
+# Descriptions of faults, in the same order as the fault codes in csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -78,7 +78,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # number of rows from which the dimension is determined if there is no header
+_LOOKED_AT = 100  # without a header, the vector dimension is detected from this many rows
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
@@ -101,8 +101,8 @@ class Part:
     """A block of rows from a file, with the faults in these rows."""
 
     block: U8
-    first: int  # index of the block's first row in the file
-    offset: int  # byte offset of the block's first row
+    first: int  # index in the file of the block's first row
+    offset: int  # byte offset in the file of the block's first row
     count: int
     matrix: F32 | None = None
     text: U8 = field(init=False)
@@ -138,7 +138,7 @@ class RowReader:
     ) -> None:
         self.path = path
         self._file = file
-        self._size = size  # size of the file in bytes; None if unknown
+        self._size = size  # file size in bytes, or None if it is unknown
         self._final = False
         self.rows = self.left = 0
         self.promised: int | None = None
@@ -175,7 +175,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # Use the most common dimension of these rows, because some words may contain spaces.
+            # Use the most frequent row length, because a word with spaces makes a row look longer.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -292,7 +292,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # Each value takes at least two bytes, so the block size limits the number of rows.
+        # Bound the number of rows by the block size: each value takes at least two bytes of text.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
