@@ -55,15 +55,15 @@ class _Blas:
         self._lock, self._users = threading.Lock(), 0
         self._control: Any = None
         self._has_scipy = False
+        self._limits: list[Any] = []
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
         """Limit BLAS to one thread until the last caller leaves this context."""
         with self._lock:
-            if not self._users:
-                libraries = self._found()
+            if self._found_more() or not self._users:
                 self._take_control()
-                self._limit = libraries.limit(limits=1, user_api="blas")
+                self._limits.append(self._control.limit(limits=1, user_api="blas"))
             self._users += 1
         try:
             yield
@@ -72,7 +72,8 @@ class _Blas:
                 self._users -= 1
                 if not self._users:
                     self._take_control()
-                    self._limit.restore_original_limits()
+                    while self._limits:
+                        self._limits.pop().restore_original_limits()
                     # From now on, let any thread change the number of BLAS threads.
                     self._take_control()
 
@@ -85,19 +86,22 @@ class _Blas:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)
 
-    def _found(self) -> Any:
-        """Find the loaded BLAS libraries' controller once, because the search takes milliseconds.
+    def _found_more(self) -> bool:
+        """Find the loaded BLAS libraries, and return whether there are others than before.
 
-        The copy of BLAS in scipy is included only if the process uses scipy.
+        The search takes milliseconds. It is repeated only after `scipy.linalg` has loaded scipy's
+        copy of BLAS, which `scipy.sparse` does not need.
         """
-        if self._control is None or self._has_scipy != ("scipy" in sys.modules):
-            if "scipy" in sys.modules:
-                import scipy.linalg  # noqa: F401  loads its own BLAS
-            self._has_scipy = "scipy" in sys.modules
-            from threadpoolctl import ThreadpoolController
+        has_scipy = "scipy.linalg" in sys.modules
+        if self._control is not None and self._has_scipy == has_scipy:
+            return False
+        if has_scipy:
+            import scipy.linalg  # noqa: F401  waits until another thread has imported it
+        self._has_scipy = has_scipy
+        from threadpoolctl import ThreadpoolController
 
-            self._control = ThreadpoolController()
-        return self._control
+        self._control = ThreadpoolController()
+        return True
 
 
 _BLAS = _Blas()

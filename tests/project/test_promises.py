@@ -75,6 +75,32 @@ def test_the_threads_of_blas_are_restored_by_the_last_user():
         assert 2 in before.values()
 
 
+LATER = """
+import json
+import numpy
+from threadpoolctl import threadpool_info
+from dcme_w2v.numeric.parallel import one_blas_thread
+
+def threads():
+    return sorted({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+
+found = [threads()]
+with one_blas_thread():
+    import scipy.linalg
+    with one_blas_thread():
+        found.append(threads())
+print(json.dumps([*found, threads()]))
+"""
+
+
+def test_the_copy_of_blas_that_is_loaded_later_has_one_thread_too():
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    found = subprocess.check_output([sys.executable, "-c", LATER], env=environment)
+    before, nested, after = json.loads(found)
+    assert nested == [1]
+    assert before == after != nested
+
+
 # ---- what is saved ----
 
 
