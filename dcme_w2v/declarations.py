@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # the warning text and the error text
+Conflict = tuple[str, str]  # the text of the warning, and the text of the error
 
 
 @dataclass(frozen=True)
@@ -324,7 +324,7 @@ def _conflicts(
         if other is None or other in wanted:
             continue
         if name in items and any(_conflicts(items[name], items, values)):
-            continue  # the required option has no effect either
+            continue  # the option that this one requires has no effect either
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it requires {meant}",

@@ -34,7 +34,7 @@ def in_shell_terms(message: str) -> str:
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-# Matches the user, password and query of a URL (after `Path`, with one slash instead of two).
+# Matches the user, password and query of a URL, even if `Path` has removed one of the two slashes.
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
     (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",
@@ -60,7 +60,7 @@ class _Marked(Exception):
 class DcmeError(_Marked):
     """Base class of all errors that this package raises on purpose."""
 
-    exit_code = 1  # the program's exit code for this error
+    exit_code = 1  # the exit code of the program after this error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a call of the class, because Dask would call ``__new__`` of only one base."""

@@ -30,7 +30,7 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
-MAX_LEVELS = 127  # maximum level that int8 can store with a sign
+MAX_LEVELS = 127  # highest quantization level that a signed 8-bit integer can store
 TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
@@ -392,20 +392,20 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
     return found
 
 
-# A higher learning rate would improve accuracy but lower the likelihood.
+# For Algorithm 1, a higher learning rate would improve accuracy but lower the likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_LBFGS = L2_OF_SETS = 1e-6  # defaults of --l2 for L-BFGS and for hinge loss on multilabel data
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# With larger batches, all documents of a batch would correct the same error.
+# In larger batches, the hinge-loss gradients of all documents would correct the same error.
 BATCH_OF_HINGE = 16
-BATCH_OF_DUAL = 64  # documents per batch; training visits all of them for each strip of classes
+BATCH_OF_DUAL = 64  # the dual solver trains on batches of this size, one strip of classes at a time
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # Core settings without an option, for robust dcme and Algorithm 1 (Wang, Wang and Zhai 2017).
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
-NOISE_POWER = 0.75  # class-count exponent of the noise distribution for ns (for nce, it is 1)
+NOISE_POWER = 0.75  # exponent of class counts in the noise distribution of ns (nce uses 1)
 TREES = 3  # number of label trees, whose probabilities are averaged
 
 
@@ -441,7 +441,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # All gradients of a batch use the same weights, so small batches suit few classes.
+        # All gradients in a batch use the same weights, so few classes require small batches.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # histogram bins are the top 16 bits of a positive float64
+_BINS, _SHIFT = 1 << 15, 48  # the top 16 bits of a positive float64 are its histogram bin
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # of the lowest bin's weights, only some are kept
+        places, impacts = [], []  # only some weights of the lowest bin are kept
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high

@@ -23,7 +23,7 @@ from .solver import is_dense
 from .trainer import Weights
 
 MORE = 1.01  # stop searching when 50% more weights enlarge the file by less than 1%
-USED = 0.99  # stop searching when a model uses this fraction of the allowed bytes
+USED = 0.99  # stop searching when a model uses this fraction of the allowed file size
 
 Measure = Callable[[Classifier], float]
 
@@ -197,7 +197,7 @@ def within(
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
-                break  # the loss has only one minimum, which the search has passed
+                break  # the loss has a single minimum, and the search has passed it
         if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
@@ -247,7 +247,7 @@ def _largest(
                 break
         else:
             high, above = middle, size
-        del tried  # free this memory before the next trial
+        del tried  # free this model's memory before the next trial
     return best, used
 
 

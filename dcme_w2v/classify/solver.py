@@ -14,12 +14,12 @@ from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # rows with a larger fraction of nonzero values count as dense
-# Assumed curvature of the loss, as if a class had probability 0.95 or 0.05.
-# With the maximum curvature, 0.25, the solver takes more iterations.
+DENSE = 0.25  # rows count as dense if a larger fraction of their values is nonzero
+# Assumed curvature of the loss: p (1 - p) for a class probability p of about 0.05 or 0.95.
+# Assuming the maximum curvature, 0.25, would take more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss, because scores are float32
+PRECISION = 1e-6  # relative error of the loss, which is computed from float32 scores
 
 
 def is_dense(rows: csr_matrix) -> bool:

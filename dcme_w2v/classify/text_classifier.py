@@ -352,7 +352,7 @@ class TextClassifier(ProtocolEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())
-        tags.transformer_tags.preserves_dtype = []  # output rows are always float32
+        tags.transformer_tags.preserves_dtype = []  # `transform` always returns float32
         tags.classifier_tags.multi_label = True
         return tags
 
@@ -393,8 +393,9 @@ def _cell(text: Any) -> Any:
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
-LISTS = "label_lists"  # record entry: predictions are lists of labels, because y contained lists
-# Record entry: the sparsity, dtype and empty columns of an indicator matrix y.
+# Key of the model record: whether predictions are lists of labels, because y had lists.
+LISTS = "label_lists"
+# Key of the model record: the sparsity, dtype and empty columns of an indicator matrix y.
 INDICATOR = "label_indicator"
 
 

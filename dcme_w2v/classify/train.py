@@ -155,13 +155,13 @@ def train(
         if dry_run:
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        # Detect wrong options before the search for settings starts.
+        # Report invalid options before the search for settings starts.
         _resolved(job, options, corpus, remote)
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            # for tokens, settings are chosen only with --tune
+            # when tokens are classified, settings are chosen only with --tune
             chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,
@@ -220,7 +220,7 @@ def _trained(
     }  # fmt: skip
     names = [name for name, is_so in chose.items() if is_so]
     if job.tune.tune == 0 and not job.output:
-        return model, corpus.holdout, names  # skip compression, which takes a third of the time
+        return model, corpus.holdout, names  # the model is not saved, so skip slow compression
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
@@ -240,7 +240,7 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not stored, as the file size may be limited
+    model.record["heldout"] = found  # not in the file, whose size may be limited
     return model
 
 

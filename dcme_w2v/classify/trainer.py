@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
-POWERS = 20  # enough power iterations to find the first eigenvector
+POWERS = 20  # number of power iterations, enough to find the first eigenvector
 CLASSES_PER_CACHE_LINE = 16  # same value as DCME_PAD in csrc/kernels/kernels.h
 
 
@@ -74,20 +74,21 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # make the left half fill whole cache lines
+    )  # the left half fills whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
 
-PAD = 16  # rows of weights are padded to a multiple of this number (DCME_PAD)
+PAD = 16  # each row of weights is padded to a multiple of this length (DCME_PAD)
 CHUNK = 2048  # documents are scored in batches of at most this size
-SCORES_AT_ONCE = 1 << 23  # maximum number of scores per batch
+SCORES_AT_ONCE = 1 << 23  # maximum number of scores to compute per batch
 SHORT_TRAINING = 1 << 33  # training with at most this many multiplications uses one thread
-SHORT = 0.1  # with row norms below this fraction of the bias, hinge loss may diverge
+# If row norms are below this fraction of the bias, training with hinge loss may diverge.
+SHORT = 0.1
 WEIGHTS_AT_ONCE = 1 << 18  # weights are copied in chunks of this size
-MARGIN = 4.0  # margin of the hinge loss, as in csrc/classify/hinge.c
+MARGIN = 4.0  # margin of the hinge loss; same value as in csrc/classify/hinge.c
 DIVERGED = 10.0  # training has diverged if the loss exceeds the untrained loss by this factor
-ROUNDED = 1e-4  # rounding tolerance when an instance's weight is rounded up to whole visits
+ROUNDED = 1e-4  # tolerance for rounding errors when instance weights are rounded up to whole visits
 
 
 def documents_at_once(classes: int) -> int:
@@ -162,7 +163,7 @@ class Weights(Scorer):
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
         self.offset = np.zeros(classes, dtype=np.float32)
-        # Rows are padded as in dcme_stride(classes) of the C core.
+        # Rows are padded to the length that dcme_stride(classes) in the C core returns.
         self.table = new_table(features + 1, -(-classes // PAD) * PAD)
         self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
 
@@ -236,7 +237,7 @@ class Weights(Scorer):
         """Return the scores of documents `begin` to `end` for all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        # `np.take` returns C order, in which sums over classes are bit-identical.
+        # `np.take` returns an array in C order, so that sums over classes are bit-identical.
         found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
@@ -323,7 +324,7 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # the loss depends on random samples
+        return math.inf  # the loss of nce and ns depends on random samples
     return math.log(classes)
 
 
@@ -444,7 +445,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # several threads would change the order of sums
+            options = replace(options, threads=1)  # with several threads, sums would vary
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -456,8 +457,8 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # rows of partial_fit may lack some classes
-        # With ns, w . x approximates log p - log(k q), so add log q.
+        counts = np.maximum(counts, 1)  # the rows passed to partial_fit may lack some classes
+        # The ns score w . x approximates log p - log(k q) for noise probability q, so add log q.
         if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
@@ -468,14 +469,14 @@ class ClassifierTrainer(Trainer):
             squares, steps = length_and_steps(matrix, documents, sample_weight)
             if steps is not None:
                 sample_weight = steps if sample_weight is None else sample_weight * steps
-        self._weight = 1.0  # mean weight of the visits in an epoch
+        self._weight = 1.0  # mean weight of the instances that an epoch visits
         self._untrained = untrained_loss(options, classes)
         if sample_weight is not None and is_dual:
             self._weight = float(sample_weight.mean(dtype=np.float64))
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # repeated instances lengthen a step
+            if len(rows) > len(documents):  # repeated instances make a batch's step longer
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:
@@ -489,7 +490,7 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         values = core_values(options)
-        for name in ("lr", "min_lr"):  # the user's learning rates are for rows of unit length
+        for name in ("lr", "min_lr"):  # the options' learning rates assume rows of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())

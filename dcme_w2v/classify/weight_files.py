@@ -57,7 +57,7 @@ class Votes(Scorer):
 
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-# Weights are stored as a sparse matrix if a smaller fraction than this is nonzero.
+# Weights are stored as a sparse matrix if less than this fraction of them is nonzero.
 SPARSE_BELOW = 0.5
 
 

@@ -17,10 +17,10 @@ from dcme_w2v.options import SeedsOptions
 from .options import EXPLICIT, Option, Value, collect, given_options
 from .streams import ignore_broken_pipe
 
-# Order of the headings in help texts; headings that are not listed follow.
+# Order of the headings in help texts; headings that are not in this list come last.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
 DEFAULT = SeedsOptions()
-MIN_GROUPED = 12  # commands with fewer options have no headings in their help
+MIN_GROUPED = 12  # commands with fewer options than this have no headings in their help
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -69,12 +69,12 @@ class Command(click.Command):
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns, self._guarded = warns, guarded
-        # The help is the command's raw docstring, in which \b has two characters.
+        # The help is the command's raw docstring, where \b is two characters: a backslash and a b.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
             if not isinstance(param.type, click.types.StringParamType):
                 continue
-            if getattr(param, "path", None):  # lets shells complete file names
+            if getattr(param, "path", None):  # this type lets shells complete file names
                 param.type = click.Path()
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -230,7 +230,7 @@ class Group(click.Group):
 
 # ---- compatibility with the command lines of word2vec.c and word2phrase ----
 
-# Maps each switch and each of its values to the option that the value sets.
+# Maps each word2vec.c or word2phrase switch and value to the option that they set.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},

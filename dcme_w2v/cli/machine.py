@@ -24,7 +24,7 @@ from .command import command
 from .options import arguments, flag, json_option
 from .streams import print_json
 
-# Words whose neighbors `demo` prints if they are in the text.
+# Words whose nearest neighbors `demo` prints, if the words occur in the text.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
 LABEL_MIN = 200  # packages and modules with fewer paragraphs do not become labels
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}

@@ -19,7 +19,7 @@ from .options import dashed, flag
 from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# Maps each command to its module, which is imported on first use.
+# Maps each command to its module, which is imported only when the command is used.
 COMMANDS = {
     "train": "train",
     "vocab": "corpus",
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run one command line, and return its exit code."""
     try:
-        try:  # exits if a shell requests completions
+        try:  # exits the process if a shell requests completions
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"
@@ -148,7 +148,7 @@ def _show(others: Callable[..., None], message: Warning | str, *more: Any, **nam
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
     """Rewrite click's message about an option or argument in this program's style."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        name = error.option_name  # for -sizee, click's error names only -s
+        name = error.option_name  # for the option -sizee, click reports only -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]

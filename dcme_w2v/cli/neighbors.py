@@ -45,7 +45,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # for example if a shell variable is empty
+        if words and not questions:  # for example if the words come from an empty shell variable
             raise UsageError(
                 "all words are empty; use a word, or omit the argument to read standard input"
             )
@@ -90,7 +90,7 @@ def _prompted() -> Iterator[str]:
     """Yield lines typed at a prompt with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
-    prompt = "> " if sys.stdout.isatty() else ""  # do not write the prompt to a file
+    prompt = "> " if sys.stdout.isatty() else ""  # do not print a prompt if output goes to a file
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)

@@ -71,7 +71,7 @@ class Option(click.Option):
 
 
 # Prefix that protects values such as -1 in --tune=-1, which click would parse as an option.
-# Program arguments cannot contain NUL.
+# The prefix is NUL, because program arguments cannot contain NUL.
 EXPLICIT = "\0"
 
 
@@ -85,7 +85,8 @@ class Count(click.IntRange):
         return whole_number(max(param.opts, key=len), given, int(self.min), self.max)
 
 
-class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
+# `ParamType` is generic only in later versions of click.
+class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """Converts a value to its type if possible; otherwise, the dataclass reports the error."""
 
     name = "value"
@@ -101,7 +102,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
-            return 1 << 64  # keep thousands of digits out of error messages
+            return 1 << 64  # numbers with thousands of digits would make error messages too long
         try:
             return self.kind(value)
         except ValueError:

@@ -31,7 +31,7 @@ class _Messages(io.FileIO):
         """Write bytes, or drop them if this fails."""
         written = None
         with contextlib.suppress(OSError):
-            written = super().write(data)  # None if a non-blocking pipe is full
+            written = super().write(data)  # `write` returns None if a non-blocking pipe is full
         return len(data) if written is None else written
 
 

@@ -9,7 +9,7 @@ from dcme_w2v.files.opening import read_json
 from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import QUIET, Reporter
 
-WORKERS_MAX = 1024  # maximum number of workers in local:N
+WORKERS_MAX = 1024  # maximum number of workers in a local:N address
 
 
 @contextlib.contextmanager

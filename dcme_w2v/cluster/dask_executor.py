@@ -36,15 +36,15 @@ START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
 ANSWER_SECONDS, TRANSFER_SECONDS = (
     30.0,
     600.0,
-)  # time limits in seconds for answers from the scheduler and for transfers of values
+)  # time limits in seconds: for answers from the scheduler, and for transfers of values
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
 SCRATCH = "dcme-w2v-cluster-"  # prefix of temporary folder names
 CONFIG = {
-    # Do not warn about large task arguments: solvers pass arrays of weights.
+    # Do not warn about large task arguments, because solvers pass arrays of weights.
     "distributed.admin.large-graph-warning-threshold": "1TB",
-    # Keep replicas, so that a value is never only on a slow worker.
+    # Keep replicas of values, so that no value exists only on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
     "distributed.scheduler.worker-ttl": f"{TTL_MINUTES} minutes",
@@ -71,7 +71,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._looked = 0, 0.0
-        # Maps each worker to its last heartbeat and the time when it arrived.
+        # Maps each worker to its last heartbeat and the heartbeat's arrival time.
         self._seen: dict[str, tuple[float, float]] = {}
 
     @property
@@ -104,7 +104,7 @@ class DaskExecutor(Executor):
                 return
             self._look()
             self.watch()
-            with contextlib.suppress(Exception):  # `_look` reports lost schedulers
+            with contextlib.suppress(Exception):  # a lost scheduler is reported by `_look`
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
@@ -236,7 +236,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
     security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        for one in map(logging.getLogger, loggers):  # these loggers print tracebacks
+        for one in map(logging.getLogger, loggers):  # these loggers would print tracebacks
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
@@ -248,7 +248,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `check_versions` replaces version warnings
+                warnings.simplefilter("ignore")  # `check_versions` warns instead
                 client = _connected(where, security)
         except ResourceError:
             raise
@@ -332,7 +332,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     options = {
         **common,
         "nthreads": 1,
-        "memory_limit": 0,  # no memory limit: workers neither spill to disk nor stop
+        "memory_limit": 0,  # workers have no memory limit, so they neither spill to disk nor stop
         "silence_logs": logging.CRITICAL,
         "worker_class": _Worker,
         "death_timeout": START_SECONDS,

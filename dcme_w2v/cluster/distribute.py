@@ -58,7 +58,7 @@ class Shard:
     square: float
 
 
-Piece = tuple[Array, F64, float]  # trained rows, class offsets and loss of a shard
+Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets and loss
 
 
 def learn(

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-GRAINS = 64  # number of grains in a table; each block consists of whole grains
+# A table is divided into this many grains (ranges of rows); a block consists of whole grains.
+GRAINS = 64
 
 
 def blocks(rows: int, count: int) -> list[slice]:
@@ -112,7 +113,7 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
                 after += one[grain]
             after /= len(learned)
             extended *= np.sqrt(weights[grain, None])
-            # For a product with its own transpose, BLAS computes only half of the matrix.
+            # To multiply a matrix by its own transpose, BLAS computes only half of the result.
             np.matmul(extended.T, extended, out=product)
     return found
 
@@ -147,7 +148,7 @@ def share(x: Array, shards: int) -> Array:
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
-    left: Array = np.exp(-x)  # the factor is the mean of left^0 to left^(p - 1)
+    left: Array = np.exp(-x)  # the factor for p shards is the mean of left^0 to left^(p - 1)
     found = np.ones_like(left)
     for _ in range(shards - 1):
         found *= left
@@ -182,7 +183,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # a grain fits into the CPU cache
+        for grain in grains(rows, block):  # one grain at a time fits into the CPU cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

@@ -43,8 +43,9 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
-PACKED = 4  # estimated compression ratio of compressed files
-SHARD_BIT = 32  # a word number holds the shard from this bit on, and the word's ID below it
+PACKED = 4  # estimated compression ratio of compressed input files
+# A combined word number stores the shard in the bits from this one up, and the word ID below it.
+SHARD_BIT = 32
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from dcme_w2v.numeric.arrays import I64, U8, U32, Array
 
 PARTS = 64
 STEP = 1 << 18  # words are hashed in chunks of this size
-Run = tuple[U8, I64, I64, Array]  # words (text and offsets), counts, and ascending IDs
+# Words (text and offsets), the counts of the words, and the words' IDs in ascending order.
+Run = tuple[U8, I64, I64, Array]
 
 
 def divided(table: core.Table, parts: int) -> Iterator[Run]:

@@ -47,8 +47,8 @@ from .words import (
     warning_of,
 )
 
-WORKER_TABLES = 5  # estimated number of copies of both tables on a worker
-DASK_BYTES = 80 << 20  # measured memory of a Dask worker process
+WORKER_TABLES = 5  # estimated number of copies of both vector tables that a worker holds
+DASK_BYTES = 80 << 20  # measured memory of a Dask worker process in bytes
 
 
 class ClusterTrainer(engine.Trainer):
@@ -86,9 +86,9 @@ class ClusterTrainer(engine.Trainer):
             for b, block in enumerate(plan.blocks)
         ]
         self._blocks = self._of_blocks(plan.begin)
-        # Lost blocks are recomputed from the previous round's blocks, so keep these.
+        # Keep the previous round's blocks, because lost blocks are recomputed from them.
         self._previous = self._blocks
-        # Whole tables, if a caller asked for them; the first round starts from them.
+        # Both whole tables, once requested; if requested before training, it starts from them.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
@@ -207,8 +207,8 @@ class ClusterTrainer(engine.Trainer):
             for k, one in enumerate(self._data)
         ]  # fmt: skip
         executor.wait(learned)  # raise errors of failed tasks before combining tables
-        # Submit these short tasks first, so that Dask measures how long they take.
-        # Otherwise, Dask would move tasks of unknown duration, with their data, to idle workers.
+        # Submit these short tasks first, so that Dask can measure how long they take.
+        # Dask moves tasks of unknown duration to idle workers, and transferring their data is slow.
         notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
@@ -300,7 +300,7 @@ class Cluster(run.Machine):
             )
             for k, one in enumerate(parts)
         ]  # fmt: skip
-        executor.wait(self._data)  # raises input errors before the first round
+        executor.wait(self._data)  # waiting here raises input errors before the first round
         found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)
@@ -329,7 +329,7 @@ class Cluster(run.Machine):
         process = 0 if where == 0 else DASK_BYTES
         tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # memory for the results of `moments`
+        if shards > 1:  # these bytes are for the results of `moments`
             worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
         here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)
@@ -414,7 +414,7 @@ def _checked(job: TrainJob) -> TrainJob:
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
         job = found.with_run_values(job, "shards", "rounds")
-    # Called only to check --rounds.
+    # `rounds_of` is called only to check --rounds.
     rounds_of(job.rounds, job.epochs, 0, job.shards or 1)
     if job.threads is None:
         job = dataclasses.replace(job, threads=1)

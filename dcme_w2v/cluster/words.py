@@ -30,10 +30,10 @@ from .mixing import Directions
 
 SLOPE = 0.25  # kappa, the maximum curvature of the logistic loss (at 0)
 SCANNED_AT_ONCE = 1 << 16  # the search for a sentence end scans this many IDs at a time
-# Fields of `Progress` that are token counts.
+# Fields of `Progress` that count tokens.
 DONE = ("trained", "subsampled", "without_context")
-MIXED = ("ns", "nce")  # objectives whose tables can be combined
-# Bytes per block, of which there are several copies in memory during a transfer.
+MIXED = ("ns", "nce")  # objectives whose tables from several shards can be combined
+# Block size in bytes; during a transfer, memory holds several copies of a block.
 BLOCK_BYTES = 32 << 20
 
 

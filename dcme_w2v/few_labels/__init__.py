@@ -2,4 +2,5 @@
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # raises an error if importing scipy would hang
+# Raises an error if the address-space limit is so low that importing scipy would hang.
+check_addresses()

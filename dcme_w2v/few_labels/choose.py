@@ -41,7 +41,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         Number of labeled documents that were used; the number of unlabeled ones is the same.
     """
     random = np.random.default_rng(data.options.seed)
-    # Count documents with several labels only once.
+    # Count a document with several labels only once.
     _, first = np.unique(data.documents, return_index=True)
     labeled, unlabeled = [], []
     for label in range(data.classes):

@@ -131,7 +131,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
-        self._linear()  # raises an error if `fit` was not called
+        self._linear()  # raises an error if `fit` has not been called
         return self._fitted.scores(check_features(self, X), threads_of(self.threads))
 
     def __sklearn_tags__(self) -> Any:

@@ -86,9 +86,10 @@ def learn(parts: F64, labels: I64) -> Tied:
     return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
 
 
-SHRUNK = 0.2  # weight of the prior in r, relative to the mean of s
-LAMBDA_2 = 1.0  # lambda_2 in equation (1), whose value the paper does not state
-PAPER_KEPT = 0.1  # fraction of pairs that the paper keeps
+# Weight of the class prior in the class rates, relative to the mean count of a feature.
+SHRUNK = 0.2
+LAMBDA_2 = 1.0  # lambda_2 in equation (1) of the paper, which does not state its value
+PAPER_KEPT = 0.1  # fraction of feature-class pairs that the paper's method keeps
 _TINY = 1e-9
 
 
@@ -147,11 +148,13 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     weight = counts[:, None]
-    if impact == "paper":  # keep the pairs with the largest |R|, where R = sum (2 r - 1) x
+    # The paper keeps the pairs with the largest |R|; R is the sum of (2 r - 1) x over documents.
+    # Here, r is the probability of the class, and x is the value of the feature.
+    if impact == "paper":
         found = 2 * joint - weight
         size = np.abs(found)
         place = highest(size.ravel(), max(1, int(PAPER_KEPT * size.size)))
-        # lambda_1 is the largest |R| that is not kept (Property 3)
+        # lambda_1 is the largest |R| among the pairs that are not kept (Property 3)
         lambda_1 = float(np.delete(size, place).max(initial=0.0))
         weight = weight + LAMBDA_2
         size = (size - lambda_1) / weight

@@ -37,7 +37,8 @@ from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
 ALL = -1  # dictionary key of the model that is trained on all folds
-CONFIDENT_SHARE = 0.75  # share of the fused model's predictions to train on
+# The final model is trained on this fraction of the predictions, the most confident ones.
+CONFIDENT_SHARE = 0.75
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
@@ -84,7 +85,7 @@ class TrainingRows:
     def part(self, kept: Bools) -> TrainingRows:
         """Return a copy of the data with a subset of the labeled rows."""
         found = copy.copy(self)
-        # The cached value was computed for all labeled rows.
+        # Drop the cached classifier options, because they were chosen for all labeled rows.
         found.__dict__.pop("classifier", None)
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
@@ -293,7 +294,7 @@ def fit_out_of_fold(
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
-        if len(np.unique(data.labels[rest])) < 2:  # training requires two classes
+        if len(np.unique(data.labels[rest])) < 2:  # training requires at least two classes
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = data.part(rest).supervised()
@@ -305,7 +306,7 @@ def fit_out_of_fold(
             "--initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # calibrate scores that will be summed
+    for one in own.values():  # scale the weights, because their scores will be summed
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)

@@ -25,7 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "choose": False,
     }
 }
-ONE_MODEL = ("initial", "rounds", "final")  # options that select a single model
+ONE_MODEL = ("initial", "rounds", "final")  # options that select a single model, unlike --choose
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ LARGEST = 32768  # feature values must be below this limit
 CUT = 0.001  # probabilities below this count as 0
 EXACT = 1 << 53  # integers below this are exact in double precision
 PROBABILITIES = 1 << 20  # probabilities are added in batches of at least this many
-MAX_COUNT = 1 << 46  # with larger counts, a product with a probability could reach 2^63
+MAX_COUNT = 1 << 46  # with larger counts, the product of a count and a probability could reach 2^63
 
 
 @dataclass

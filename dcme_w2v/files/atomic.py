@@ -28,7 +28,7 @@ _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum number of symbolic links to follow
-# Maximum bytes of a target's name: less than 255, so that X.metadata.tsv is valid, too.
+# Maximum length of a target's name in bytes: below 255, so that .metadata.tsv can be appended.
 _LONGEST_NAME = 240
 # A temporary file's name begins with at most this many bytes of the target's name.
 _LONGEST = 180
@@ -189,7 +189,7 @@ def open_log(path: PathLike, append: bool) -> TextIO:
         if shared is not None:
             return os.fdopen(os.dup(shared), "w", encoding="utf-8", newline="\n")
         if not append and not is_stream(path):
-            # Replace an old file instead of truncating it, because it may have hard links.
+            # Replace an old file instead of truncating it, because the file may have hard links.
             with atomic_write(path):
                 pass
         if not is_stream(path) and file.exists() and file.stat().st_size:

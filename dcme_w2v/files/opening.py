@@ -25,7 +25,7 @@ from dcme_w2v.platform import READ, PathLike, path_name
 from .atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # compressed data is read in chunks of this size
-PIECE_BYTES = 1 << 20  # maximum number of bytes that one call decompresses
+PIECE_BYTES = 1 << 20  # maximum number of decompressed bytes per call
 JSON_BYTES = 1 << 30  # maximum size of a JSON file in bytes
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line in bytes
@@ -33,13 +33,13 @@ LINE_BYTES = 8 << 20  # maximum length of a line in bytes
 # Data that decompresses to more than ALWAYS_DECODED bytes may expand at most MOST_EXPANDED times.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-STALL_SECONDS = 60.0  # maximum time to wait for data from a server
+STALL_SECONDS = 60.0  # maximum time in seconds to wait for data from a server
 # Maps each URL scheme to the package that reads it.
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# "BZh1" may also start a text, but in bzip2 files, one of these two marks follows.
+# A text may begin with "BZh1" too, but only in a bzip2 file is it followed by one of these marks.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
-# Parallel zstd compressors write a skippable frame first.
+# Files from parallel zstd compressors begin with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
 LONGEST_HEADER = 100_000_000  # maximum size of a safetensors header in bytes
 MAGIC: dict[str, tuple[bytes, ...]] = {
@@ -88,8 +88,8 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-# Maps each method to its decompressor, extra arguments of `decompress`, and bytes per call.
-# zstd gets few bytes per call, because its output size cannot be limited.
+# Maps a compression method to its decompressor, arguments of `decompress`, and bytes per call.
+# The zstd decompressor gets few bytes per call, because its output size cannot be limited.
 METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
     "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
     "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
@@ -338,7 +338,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     wrong = FormatError(f"{path_name(path)}: is not a regular file; use a regular file")
     try:
         number = os.open(path, READ)
-    except PermissionError:  # Windows raises this error for a folder
+    except PermissionError:  # Windows raises PermissionError if the path is a folder
         if Path(path).is_dir():
             raise wrong from None
         raise

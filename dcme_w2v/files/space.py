@@ -13,7 +13,7 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limits, use
 
 from .atomic import is_stream
 
-# Address space in bytes that numpy and scipy need.
+# Address space in bytes: what numpy and scipy need, and what each BLAS thread needs in addition.
 SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
 
 
@@ -73,7 +73,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 PREFIX = "dcme-w2v-"  # prefix of fallback folder names
-# `UsageError` is included in case a target became a folder after it was checked.
+# `UsageError` is included because a target may have become a folder after it was checked.
 _FAILURES = (ResourceError, UsageError)
 
 
