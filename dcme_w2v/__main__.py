@@ -10,7 +10,7 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 
 def main() -> None:
-    """Run the program and exit."""
+    """Run the command-line program, and exit with its exit code."""
     from dcme_w2v.cli.main import main as run
 
     run()

@@ -1,4 +1,4 @@
-"""Maximum-entropy classification over many classes."""
+"""Train and apply maximum-entropy classifiers with many classes."""
 
 from dcme_w2v.files.space import check_addresses
 

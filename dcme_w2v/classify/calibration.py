@@ -1,4 +1,4 @@
-"""Calibrate scores, that is, convert them to probabilities that match held-out documents.
+"""Calibrate scores by converting them to probabilities that fit held-out documents.
 
 Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
 on the side of a class. If documents have several labels, a probability is the logistic function of
@@ -43,7 +43,7 @@ KINDS = ("softmax", "normalized", "logistic")
 
 @dataclass(frozen=True)
 class Calibration:
-    """Maps the scores of a model to log-probabilities.
+    """A function from a model's scores to log-probabilities, with fitted parameters.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Calibration:
         return fitted(scores, labels, weights)
 
     def apply(self, scores: F64) -> F64:
-        """Convert scores to log-probabilities, shape (documents, classes).
+        """Convert scores to log-probabilities of shape (documents, classes).
 
         Raises
         ------
@@ -139,20 +139,20 @@ def logistic(odds: Any) -> Any:
 
 
 def _log_of_logistic(odds: F64) -> F64:
-    """Return the log of `logistic`, several times faster than with `logaddexp`."""
+    """Return the logarithm of `logistic`, which is several times faster than `logaddexp`."""
     found: F64 = np.minimum(odds, 0.0) - np.log1p(np.exp(-np.abs(odds)))
     return found
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return how much the log-odds rise between adjacent knots; they are 0 at a score of 0."""
+    """Return the rise of the log-odds in each segment between knots; score 0 has log-odds 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return how much of each segment between knots lies between 0 and each score."""
+    """Return how much of each segment between two knots lies between 0 and each score."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -162,7 +162,7 @@ def _pieces(scores: F64) -> F64:
 
 
 def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
-    """Fit slopes and a constant to document-label pairs, binned by score.
+    """Fit the slopes and the constant of a logistic calibration to binned document-label pairs.
 
     As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
     for the m others. The slopes of neighboring pieces differ only if the pairs support it.
@@ -238,7 +238,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Fit weights for a sum of models' scores; also return the log-likelihood.
+    """Fit the weights in a sum of several models' scores; also return the log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

@@ -1,4 +1,4 @@
-"""Choose settings on held-out documents, either by default or by the search of --tune.
+"""Choose settings by comparing them on held-out documents, by default or with --tune.
 
 A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
 If there are few candidates, all are trained on all folds. If there are many, all are first trained
@@ -76,7 +76,7 @@ Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
 
 def accuracy(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return, per document, 1 if the highest-scoring class is one of its labels, else 0."""
+    """Return 1 for each document whose highest-scoring class is one of its labels, otherwise 0."""
     return relevance(labels, scores.shape[1])[np.arange(len(scores)), scores.argmax(axis=1)] + 0.0
 
 
@@ -185,7 +185,7 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return settings equivalent to LinearSVC with C = 1, or with a higher C for few documents.
+    """Return settings equivalent to LinearSVC with C = 1, or a higher C if there are few documents.
 
     LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
     the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
@@ -222,7 +222,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate L2 penalties for the dual solver, weaker ones if there are few documents."""
+    """Return candidate L2 penalties for the dual solver, which are weaker for few documents."""
     count = len(problem.data.labels)
     # Training on few documents needs many epochs if some of them are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
@@ -245,7 +245,7 @@ def is_few(problem: Problem, best: Setting) -> bool:
 
 
 def _bias(problem: Problem, best: Setting) -> float:
-    """Return the default value of the bias feature, which is proportional to the rows' norms."""
+    """Return the default bias-feature value, which is proportional to the typical row norm."""
     return min(float(f"{2 * BIAS * _length(problem, best):.2g}"), MAX_BIAS)
 
 
@@ -257,7 +257,7 @@ def _length(problem: Problem, best: Setting) -> float:
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and one with lower C or learning rate for noisy labels."""
+    """Return the default setting, and settings with a lower C or learning rate for noisy labels."""
     if is_dual(problem, best):
         return of_strengths(problem, best)
     first = like_svm(problem, best)
@@ -276,7 +276,7 @@ def of_rates(problem: Problem, best: Setting) -> list[Setting]:
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
-    """Return a copy of the best setting so far for each candidate feature set."""
+    """Return the best setting so far, combined with each candidate feature set."""
     return [{**best, **one} for one in problem.features]
 
 
@@ -340,7 +340,7 @@ def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the first candidate not clearly worse than the best one (Breiman et al. 1984).
+    """Return the index of the first candidate near the best one (one-SE rule, Breiman et al. 1984).
 
     If `clearly` is negative, another candidate is returned unless it is clearly worse than the
     first.
@@ -478,11 +478,11 @@ class _Trial:
 
 
 class _Over(Exception):
-    """Raised to end a trial when time runs out or a signal arrives."""
+    """Exception that ends a trial when time runs out or a signal arrives."""
 
 
 class Search:
-    """Evaluates settings by cross-validation, stores the results, and finds the best setting.
+    """A search for the best setting, which stores the cross-validation results of all settings.
 
     Parameters
     ----------
@@ -522,7 +522,7 @@ class Search:
         self._keeps = sum(map(len, self._held)) * problem.classes <= KEPT_SCORES and self._is_whole
 
     def run(self, stages: Sequence[Stage], setting: Setting) -> Choice:
-        """Search stage by stage, and return the best setting.
+        """Run all stages of the search, and return the best setting.
 
         Raises
         ------
@@ -609,7 +609,7 @@ class Search:
         return self._rotated[id(rows)][1]
 
     def _products(self, setting: Setting, rows: csr_matrix) -> F32:
-        """Return the inner products of rows; an identical second block reuses the first block's."""
+        """Return the inner products of rows, caching those of the second block of columns."""
         if self.problem.second_block is None:
             return inner_products(rows)
         is_second = self.problem.second_block(setting)
@@ -655,7 +655,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on a subset of documents; scale the L2 penalty by their share of the weight."""
+        """Train on a subset of the documents; adjust the L2 penalty to the subset's weight."""
         documents, labels = data.instances()
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         epochs = options.epochs or 1
@@ -700,7 +700,7 @@ def choose(
     reporter: Reporter = QUIET,
     received: ReceivedSignal | None = None,
 ) -> Choice | None:
-    """Choose settings on held-out documents, by default or (with `seconds`) for --tune.
+    """Choose settings by their results on held-out documents, by default or for --tune.
 
     If `seconds` is 0, the first candidate is chosen without a comparison.
 
@@ -729,7 +729,7 @@ def choose(
 
 
 def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
-    """Return how much longer each held-out row is when normalized over known features only.
+    """Return the factor by which normalizing without unknown features lengthens each held-out row.
 
     A feature that no training row has gets no weight, but makes the other values of a row of unit
     length smaller. When the model is used, such features have no column, so that scores are higher.

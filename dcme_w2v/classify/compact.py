@@ -74,14 +74,14 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
-    """Sort the words of the given rows in byte order, and return them with their rows."""
+    """Return the words of the given rows, sorted in byte order, and the rows in the same order."""
     chosen = words.chosen(rows)
     order = core.byte_order(chosen.text, chosen.offsets)
     return chosen.chosen(order), rows[order]
 
 
 def pack_words(words: Words) -> U8:
-    """Pack sorted words as the lengths of the prefixes that they share, and the remaining bytes."""
+    """Pack sorted words as the length of the prefix shared with the previous word, and the rest."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
     near = np.arange(1, len(words))  # words whose prefix still matches the previous word
@@ -139,7 +139,7 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
 
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
-    """Decompress an array from a model file; raise an error if it has more than `most` bytes."""
+    """Decompress an array from a model file; raise an error if it exceeds `most` bytes."""
     data = model.array(name, "uint8", None).tobytes()
     try:
         return zlib.decompressobj(WINDOW).decompress(data, most + 1)

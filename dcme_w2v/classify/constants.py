@@ -1,4 +1,4 @@
-"""Constants behind the settings that are chosen for the data.
+"""Constants that decide which training settings are chosen for the data.
 
 Other defaults are declared with their options, and parameters of a method beside the method. The
 suite `constants` in results.csv shows the effect of other values on training documents.

@@ -76,7 +76,7 @@ class GrownFeatures(TextFeatures):
         most: Callable[[], tuple[int, bool]] | None = None,
         weights: Sequence[float] | F64 = (),
     ) -> csr_matrix:
-        """Add columns for features that only new documents have, and return the documents' rows."""
+        """Add columns for new features, and return the rows of the new documents."""
         before = self._before
         if before.names is None:
             if before.buckets is not None:
@@ -105,7 +105,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts, total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Compute from each feature's idf how many earlier documents contain it.
+        """Compute how many earlier documents contain each feature, from the feature's idf.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -125,7 +125,7 @@ class GrownFeatures(TextFeatures):
         return self._weighted(counts).matrix()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
-        """Accept all features, because the new documents do not show their overall frequencies."""
+        """Accept all features, because the new documents do not show how frequent features are."""
         return np.ones(counts.shape[0], dtype=np.bool_)
 
 
@@ -241,7 +241,7 @@ class Continued:
         return Start(weights, scale.astype(np.float32), new, has_one_label)
 
     def joined(self, corpus: Dataset, label_kind: str | None) -> Dataset:
-        """Extend the new documents with the model's classes and columns."""
+        """Add the model's classes and columns to the data set of new documents."""
         kind, name = self.model.label_kind, next(iter(corpus.counts), "")
         try:
             if label_kind not in (None, kind):
@@ -263,12 +263,12 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """The input column of each row of the model's weights."""
+        """For each row of the model's weights, the input column that it belongs to."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report the accuracy on the new documents; recalibrate models trained on few documents.
+        """Report the accuracy on the new documents; recalibrate a model trained on few documents.
 
         The model was not trained on the new documents, which therefore serve as held-out documents.
         """
@@ -310,7 +310,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
 
 
 def _why_not(model: Predictor) -> str:
-    """Return why training cannot continue from a model, or "" if it can."""
+    """Return the reason why training cannot continue from a model, or "" if it can."""
     options = model.options
     if not isinstance(model, Classifier) or not isinstance(options, ClassifyOptions):
         return "was not trained by classify train"

@@ -192,7 +192,7 @@ class Dataset:
 
     @property
     def has_short_texts(self) -> bool:
-        """Whether the texts are in memory, and so short that words rarely occur twice in a text."""
+        """Whether the texts are in memory and so short that words rarely occur twice in a text."""
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
@@ -225,7 +225,7 @@ class Dataset:
 
 
 def _is_typed(path: Source) -> bool:
-    """Return whether a source stores types (unlike CSV), so that "1.5" differs from 1.5."""
+    """Return whether a source distinguishes the string "1.5" from the number 1.5, unlike CSV."""
     if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
         return isinstance(path, Table) and path.rows is not None
     return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
@@ -234,7 +234,7 @@ def _is_typed(path: Source) -> bool:
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
 ) -> str:
-    """Summarize the documents in one line; `without_label` is the name for unlabeled documents."""
+    """Summarize the documents in one line; call unlabeled documents `without_label`."""
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} {noun}" if classes else ""
     line += f", {read.matrix.shape[1]:,} features"
@@ -407,7 +407,7 @@ def _is_labeled(document: Document, takes_none: bool) -> bool:
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; raise an error if they take far more memory than the file sizes suggest."""
+    """Yield documents; raise an error if they need far more memory than the file sizes suggest."""
     sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
     for document in documents:
         decoded += DOCUMENT_BYTES + len(document.text)
@@ -417,7 +417,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
 
 
 class _Texts:
-    """Stores texts in memory until their size exceeds a limit."""
+    """Texts that are stored in memory until their total size exceeds a limit."""
 
     def __init__(self, room: float) -> None:
         self.list: list[Text] = []
@@ -493,7 +493,7 @@ def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
-    """Return the class index of each distinct label (-1: not a class)."""
+    """Return the class index of each distinct label, or -1 if the label is not a class."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 

@@ -25,7 +25,7 @@ _NULLS = frozenset(("nan", "NaN", "NA", "N/A", "<NA>", "None", "null", "NULL"))
 
 
 class Doubts:
-    """Detects and reports probable mistakes in the input, such as a header or markup.
+    """A check for probable mistakes in the input, such as a header or markup.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Doubts:
         self._tag = ""
 
     def add(self, document: Document) -> None:
-        """Examine a labeled document."""
+        """Check a labeled document for probable mistakes."""
         self._first = self._first if self._documents else document.labels
         self._documents += 1
         self._classes.update(document.labels)
@@ -51,7 +51,7 @@ class Doubts:
         self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
-        """Warn about probable mistakes in the documents that were examined.
+        """Warn about probable mistakes in the documents that were checked.
 
         Signs of mistakes are a header in the first line, almost as many classes as documents,
         labels that are longer than the texts, numbers beside names of labels, and markup.

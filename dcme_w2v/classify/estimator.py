@@ -51,7 +51,7 @@ MOST_VISITS = 100  # partial_fit trains on each row at most this many times
 
 
 def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
-    """Choose softmax with L-BFGS for small numeric data, on which it is fast.
+    """Select the softmax loss and L-BFGS for small numeric data, on which L-BFGS is fast.
 
     The loss is kept if an option of SGD is given, or if there are fewer documents than words, as in
     small sets of texts, for which the hinge loss is better.
@@ -249,7 +249,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def _fit_sets(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
     ) -> MaxentClassifier:
-        """Fit the classifier to rows with any number of labels, given as an indicator matrix."""
+        """Fit the classifier to rows with any number of labels, passed as an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
@@ -474,7 +474,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
 
 def _seconds_of(tune: Any) -> float | None:
-    """Parse `tune` into a time limit in seconds; None means no search."""
+    """Convert the parameter `tune` to a time limit in seconds; None means no search."""
     if tune is None or tune is False:
         return None
     return TuneOptions(SECONDS if tune is True else tune).tune

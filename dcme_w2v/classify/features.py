@@ -74,19 +74,19 @@ class Counted:
 
     @functools.cached_property
     def totals(self) -> list[F64]:
-        """The weighted total count of each feature, per block."""
+        """For each block, the total count of each feature, weighted by document."""
         return [_sums(one, self.weights, one.data) for one in self.blocks]
 
     @functools.cached_property
     def present(self) -> list[F64]:
-        """The total weight of the documents that contain each feature, per block."""
+        """For each block, the total weight of the documents that contain each feature."""
         if self.weights is None:
             return [np.diff(one.indptr).astype(np.float64) for one in self.blocks]
         return [_sums(one, self.weights, np.ones_like(one.data)) for one in self.blocks]
 
 
 class TextFeatures:
-    """Converts texts to sparse rows, with the columns that `fit_transform` chose.
+    """A converter from texts to sparse rows, whose columns `fit_transform` chooses.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class TextFeatures:
         return self.options.by == "token"
 
     def read(self, docs: Sequence[Source]) -> Iterator[Document]:
-        """Read documents, or the tokens of sentences as documents."""
+        """Read documents or, if tokens are classified, sentences with each token as a document."""
         errors = self.options.encoding_errors
         if self.is_by_token:
             return token_documents(read_sentences(docs, encoding_errors=errors))
@@ -194,7 +194,7 @@ class TextFeatures:
         most: Callable[[], tuple[int, bool]] | None = None,
         weights: Sequence[float] | F64 = (),
     ) -> csr_matrix:
-        """Choose the columns, and return the documents' rows, in one pass.
+        """Choose the columns and return the documents' rows, in one pass over the documents.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class TextFeatures:
         return self._fitted(self._chosen(counted, count), counted.weights)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
-        """Return features with fewer kinds of n-grams, and the documents' rows in these features.
+        """Return features with fewer kinds of n-grams, and the documents' rows with these features.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
         `subwords`.
@@ -271,7 +271,7 @@ class TextFeatures:
         return self.rows(documents).matrix()
 
     def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Convert documents to rows as `transform` does, but avoid scipy for few documents."""
+        """Convert documents to rows like `transform`, but without scipy if documents are few."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -284,7 +284,7 @@ class TextFeatures:
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
 
     def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count the words and word n-grams in texts, except those without a column."""
+        """Count the words and word n-grams in texts, ignoring those that have no column."""
         parts = list(map(self._tokenized, texts))
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(list(map(len, parts)), out=offsets[1:])
@@ -322,7 +322,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return the hashed columns of a text, as ~column if the hashed sign is -1."""
+        """Return the hashed columns of a text, with ~column for a column whose hash sign is -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -370,7 +370,7 @@ class TextFeatures:
         return every.matrix()[order].T.tocsr()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
-        """Return whether each feature occurs in neither too few nor too many documents.
+        """Return whether each feature occurs in enough documents, but not in too many.
 
         At least one of the first `width` features, the words and their n-grams, must be eligible.
         """
@@ -462,7 +462,7 @@ class TextFeatures:
 
 
 def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Return how many distinct columns each of `count` rows has, and the columns and counts.
+    """Count the columns per row; return how many columns each row has, the columns, and the counts.
 
     ~column counts -1.
     """
@@ -511,13 +511,13 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
 
 
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
-    """Return the sum of each feature's values, weighted by document."""
+    """Return the sum of each feature's values, weighted by the documents' weights."""
     own = values if weights is None else values * weights[counts.indices]
     return with_values(counts, own).sums().round(DECIMALS)
 
 
 def documents_with(counts: CompressedRows | csr_matrix, weights: F64 | None) -> F64:
-    """Return, per column, the total weight of the documents that contain it."""
+    """Return, for each column, the total weight of the documents that contain its feature."""
     of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
     found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)
     return found.round(DECIMALS)

@@ -104,7 +104,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """How `fit_linear` runs and reports; by default, it prints and saves nothing.
+    """Settings for how `fit_linear` runs and reports; by default, it prints and saves nothing.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ def set_probabilities(fitted: Fitted, held: OutOfFold, several: bool, has_none: 
 
 
 def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> F64:
-    """Return the frequency-based score offsets of the labels that improve nDCG@5 most.
+    """Return the score offsets, based on label frequencies, that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
     All offsets are 0 if none is clearly better.
@@ -522,7 +522,7 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the current result; return None if workers or tree nodes hold the weights."""
+        """Save the current result, or return None if workers or tree nodes hold the weights."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
@@ -639,7 +639,7 @@ class RemoteTraining(Protocol):
         """Return the workers' options; raise UsageError if workers do not support an option."""
 
     def train(self, task: Task) -> None:
-        """Train on the workers until training ends."""
+        """Train on the workers until all epochs are done or training is stopped."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Rescale the weights using held-out documents if necessary; return the training record."""
@@ -708,7 +708,7 @@ def resource_estimate(
 
 
 def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
-    """Estimate the memory for training label trees, not counting the documents.
+    """Estimate the memory for training label trees, without the memory for the documents.
 
     On EURLEX57K, each label of a document adds about ten weights and two feature rows to a tree.
     """

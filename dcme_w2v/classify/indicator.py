@@ -1,4 +1,4 @@
-"""Convert indicator matrices, scikit-learn's format for multilabel data."""
+"""Convert to and from indicator matrices, scikit-learn's format for multilabel data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_indicator(y: Any) -> bool:
 
 
 def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
-    """Return each row's labels in an indicator matrix, and the number of different labels.
+    """Return each row's labels in an indicator matrix, and the total number of labels.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
 
 
 def indicator_of(labels: Iterable[Sequence[int]], is_sparse: bool, columns: int, dtype: Any) -> Any:
-    """Make an indicator matrix from one list of labels per row."""
+    """Return the indicator matrix for lists of labels, one list per row."""
     from scipy.sparse import csr_matrix
 
     sets = list(labels)

@@ -77,7 +77,7 @@ class Tree:
         return type(self), (dict(self.arrays), self.features, self.bias)
 
     def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
-        """Return each document's most probable labels (-1: none) and their log-probabilities."""
+        """Return each document's most probable labels (-1 as padding) and log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)
         self.core.best(documents, begin, end, BEAM, places, scores)  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ def centroids(
     random: np.random.Generator,
     weights: F32 | None = None,
 ) -> F32:
-    """Return a unit vector per label: the random projection of the sum of its documents."""
+    """Return a unit vector per label: the projected and normalized sum of the label's documents."""
     from scipy.sparse import csr_matrix
 
     order = np.lexsort((random.random(len(labels)), labels))
@@ -277,7 +277,7 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """Yield each node's documents, the children that they belong to, and the number of children."""
+    """Yield each node's documents, the child to which each of them belongs, and the child count."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))
@@ -353,7 +353,7 @@ class Forest(Scorer):
         return self.trees[0].features
 
     def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
-        """Return the labels that the trees find, with mean probabilities."""
+        """Return the labels that the trees find, and the mean probability of each label."""
         from scipy.sparse import csr_matrix
 
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
@@ -392,7 +392,7 @@ class Forest(Scorer):
             yield found.indices[chosen].astype(np.int32), _log(found.data[chosen])
 
     def above_mean(self, number: int) -> F32:
-        """Return the mean of a class's weights over the trees."""
+        """Return a class's weights, averaged over the trees."""
         return np.mean([tree.weights(number) for tree in self.trees], axis=0)
 
 

@@ -33,7 +33,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents with their weights and the class indices of their labels (-1: not a class).
+    """Documents with weights and labels; labels are class indices, or -1 if they are not a class.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Labeled:
 
     @property
     def held_together(self) -> int:
-        """Number of groups that folds keep together: documents, or sentences if rows are tokens."""
+        """Number of groups that no fold splits: documents, or sentences if rows are tokens."""
         return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
@@ -106,7 +106,7 @@ class Labeled:
         return found.astype(np.float64)
 
     def some(self, chosen: I64) -> Labeled:
-        """Select documents by index."""
+        """Return the documents with the given indices."""
         weights = None if self.weights is None else self.weights[chosen]
         groups = None if self.groups is None else self.groups[chosen]
         return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights, groups)
@@ -161,7 +161,7 @@ def class_weights(
 
 
 def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-    """Return each document's mean class weight over its labels, or 1 without labels."""
+    """Return the mean class weight of each document's labels, or 1 if it has no labels."""
     rows, numbers = instances_of(labels)
     own = np.append(class_weights, 1.0)[numbers]  # label -1, which is not a class, gets weight 1
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))

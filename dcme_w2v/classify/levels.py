@@ -50,7 +50,7 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return the fused features h as a sparse matrix, shape (rows, classes x levels)."""
+        """Return the fused features h as a sparse matrix of shape (rows, classes x levels)."""
         from scipy.sparse import csr_matrix
 
         rows = as_matrix(ones(matrix) if binary else matrix)
@@ -59,7 +59,7 @@ class Evidence:
         return found
 
     def parts(self, matrix: csr_matrix) -> F64:
-        """Return the fused features h as a dense array, shape (rows, classes, levels)."""
+        """Return the fused features h as a dense array of shape (rows, classes, levels)."""
         from scipy.sparse import csr_matrix
 
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
@@ -67,7 +67,7 @@ class Evidence:
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: F64) -> F32:
-        """Return the linear model's weights, `sign(w_k) * v_k`, with shape (features, classes)."""
+        """Return the linear model's weights `sign(w_k) * v_k`, shape (features, classes)."""
         from scipy.sparse import csr_matrix
 
         found = self.levels

@@ -37,14 +37,14 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the log of a minimum probability; raise UsageError if it is outside 0 to 1."""
+    """Return the log of a minimum probability; raise UsageError unless it is between 0 and 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least!r:.40}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 
 def best_classes(scores: F64, count: int) -> Top:
-    """Return the highest-scoring classes of each document, best first, and their scores.
+    """Return the highest-scoring classes of each document, best first, and the scores.
 
     The lower class number comes first among equal scores.
     """
@@ -53,7 +53,7 @@ def best_classes(scores: F64, count: int) -> Top:
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
-    """Return whether each class is a label of each document, shape (documents, classes)."""
+    """Return whether each document has each class as a label, shape (documents, classes)."""
     found = np.zeros((len(labels), classes), dtype=bool)
     for row, wanted in enumerate(labels):
         found[row, [label for label in wanted if label >= 0]] = True
@@ -61,7 +61,7 @@ def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
 
 
 def ndcg(scores: F64, relevant: Bools) -> F64:
-    """Return the nDCG@5 of each document, which must have at least one relevant class."""
+    """Return the nDCG@5 of each document; every document must have at least one relevant class."""
     k = min(max(RANKS), scores.shape[1])
     hits = np.take_along_axis(relevant, top_columns(scores, k), axis=1)
     discounts = 1 / np.log2(np.arange(2, k + 2))
@@ -80,7 +80,7 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 
 
 class Reliability:
-    """Compares predicted probabilities with observed frequencies in ten bins.
+    """A comparison of predicted probabilities with observed frequencies in ten bins.
 
     If documents have one label, the probability of the best class is compared with its accuracy. If
     they have several, each label's probability, if at least `LEAST_SHOWN`, is compared with how
@@ -93,7 +93,7 @@ class Reliability:
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add predictions, given their probabilities, correctness and weights."""
+        """Add predictions with their probabilities, their weights, and whether they are correct."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -115,7 +115,7 @@ class Reliability:
 
 
 class Measures:
-    """Collects sums over documents, from which `result` computes the metrics.
+    """Sums over documents, from which `result` computes the classification metrics.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Measures:
 
 
 def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
-    """Return precision, recall and F1; each is 0 if it is undefined."""
+    """Return precision, recall and F1, each of which is 0 where it is undefined."""
     precision, recall = (right / np.where(one > 0, one, 1.0) for one in (predicted, wanted))
     both = predicted + wanted
     return precision, recall, 2 * right / np.where(both > 0, both, 1.0)
@@ -338,13 +338,13 @@ def best_threshold(
 
 
 class ClusterMeasures:
-    """Counts documents by label and cluster, from which `result` computes the metrics."""
+    """Counts of documents by label and cluster, from which `result` computes the metrics."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
     def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
-        """Add documents, given by their most probable clusters and their first labels."""
+        """Add documents, described by their most probable clusters and their first labels."""
         for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
             self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 

@@ -23,7 +23,7 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
         """Return the log-probabilities of the classes, shape (rows, classes)."""
 
     def predict_proba(self, X: Any) -> F64:
-        """Return the probabilities of the classes, shape (rows, classes); rows sum to 1."""
+        """Return the probabilities of the classes, shape (rows, classes); each row sums to 1."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:

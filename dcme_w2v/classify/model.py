@@ -159,7 +159,7 @@ class Predictor(Sealed, Shown, ABC):
         return self.text.rows(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Align document vectors with the columns that the weights were trained on."""
+        """Align document vectors with the columns on which the weights were trained."""
         return truncate_columns(matrix, self.features)
 
     def most_probable(
@@ -296,7 +296,7 @@ class Predictor(Sealed, Shown, ABC):
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
-        """Return the highest-weighted features of a class, or what a text's features contribute.
+        """Return the highest-weighted features of a class, or the contributions of text features.
 
         Without a text, these are the features with the highest weights for the class. With a text,
         they are its features that change the difference between the scores of the class and of the
@@ -359,7 +359,7 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return a linear model that can score these rows, or None if the model is not linear."""
+        """Return a linear model that can score these rows, or None if this model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
@@ -369,14 +369,14 @@ class Predictor(Sealed, Shown, ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the highest-weighted features (weights times idf for tf-idf text)."""
+        """Return the features with the highest weights (multiplied by idf for tf-idf text)."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record, without those about text features."""
+        """Return the entries of the model's record, except those for text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -415,7 +415,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows with log-probabilities of the classes (or latent classes)."""
+    """Yield batches of rows with the log-probabilities of their classes (or latent classes)."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -459,14 +459,14 @@ class Classifier(Predictor):
         return False
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Align document vectors with the columns that the weights were trained on."""
+        """Align document vectors with the columns on which the weights were trained."""
         rows = super().align_features(ones(matrix) if self.is_binary else matrix)
         return rows if rows.has_sorted_indices else rows.sorted_indices()
 
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield the most probable classes, without scoring all classes if there are label trees."""
+        """Yield the most probable classes; if there are label trees, do not score all classes."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -515,7 +515,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of a model's labels, and check that all class names fit it."""
+    """Return the Python type of a model's labels; check that it fits all class names."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -527,7 +527,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Restore the calibration from a model record; the default is the softmax."""
+    """Restore the calibration from a model record; without a record entry, use the softmax."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)

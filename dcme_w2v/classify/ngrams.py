@@ -24,7 +24,7 @@ MAX_WORD = 4096  # longer strings without spaces are probably data, so they are 
 
 
 class NGrams:
-    """Word n-grams of documents; n-gram IDs start after the word IDs.
+    """Word n-grams of documents, whose IDs are higher than all word IDs.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class NGrams:
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Words, numbers: I64) -> Words:
-        """Return the spellings of n-grams: their words, separated by spaces."""
+        """Return the spelling of each n-gram, with its words separated by spaces."""
         size, first = self._size[numbers], self._first[numbers]
         ends = np.cumsum(size)
         ids = self._flat[np.repeat(first - ends + size, size) + np.arange(size.sum())]
@@ -94,7 +94,7 @@ class NGrams:
 
 
 class Subwords:
-    """Collects the words of texts, and counts their character n-grams.
+    """A collection of the words in texts, whose character n-grams it counts.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ class Subwords:
         self._texts = [NO_TEXTS]
 
     def add(self, texts: Sequence[Text]) -> None:
-        """Add texts, whose words are separated by whitespace."""
+        """Add texts in which words are separated by whitespace."""
         self._texts.append(self._numbering.batch([*texts]))
 
     def distinct(self) -> tuple[Words, csr_matrix]:
-        """Return the distinct n-grams in order of appearance, and their counts (texts, n-grams).
+        """Return the distinct n-grams by first appearance, and their counts per text.
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
@@ -122,7 +122,7 @@ class Subwords:
         return Words(*table.words(np.arange(len(table)))), counts.matrix()
 
     def counts(self, table: Table) -> CompressedRows:
-        """Count the n-grams in a table, shape (texts, IDs), without sorting the columns."""
+        """Count the n-grams that a table contains, without sorting the columns."""
         return self._counts(table, learns=False)
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:
@@ -146,7 +146,7 @@ def _shortened(word: bytes) -> bytes:
 
 
 def _product(texts: Batch, starts: I64, ids: I32, columns: int) -> CompressedRows:
-    """Add up n-gram counts of words per text, without scipy if there are few words."""
+    """Add up n-gram counts of words per text, without importing scipy if there are few words."""
     shape, ends, words = (len(texts), columns), texts.starts, texts.ids.view(np.int32)
     if len(words) > FEW_WORDS:
         from scipy.sparse import csr_matrix

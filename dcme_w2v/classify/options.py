@@ -132,11 +132,11 @@ class FeatureOptions(Checked):
 
     @property
     def subword_lengths(self) -> tuple[int, int]:
-        """The minimum and maximum length of character n-grams; 0, 0 if they are not used."""
+        """The minimum and maximum length of character n-grams, or 0, 0 if they are not used."""
         return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
 
     def with_lead(self) -> "FeatureOptions":
-        """Fill in the defaults of `classify train` for features of a document's first words."""
+        """Fill in the `classify train` defaults for features of the first words in a document."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
@@ -149,7 +149,7 @@ class FeatureOptions(Checked):
         )
 
     def features_of(self, classes: int) -> int:
-        """Return the default number of features in `classify train` for a number of classes."""
+        """Return how many features `classify train` uses by default for a number of classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -178,7 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a preset's values, without its learning rate if the user chose another algorithm."""
+    """Return a preset's values, omitting its learning rate if the user chose another algorithm."""
     others = {"objective": ("nce", "ns", "gd", "tree"), "dcme_update": ("robust",)}
     if all(given.get(name) not in values for name, values in others.items()):
         return preset
@@ -344,7 +344,7 @@ class TuneOptions(Checked):
 
 @dataclass(frozen=True)
 class ContinueOptions(Checked):
-    """The option for how quickly continued training forgets an earlier model."""
+    """The option that sets how quickly continued training forgets an earlier model."""
 
     group = "Model"
 
@@ -374,7 +374,7 @@ class DistributeOptions(ClusterOptions):
 
 
 def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
-    """Parse the values of --class-weight: "balanced" or a weight per label."""
+    """Parse the values of --class-weight, which are "balanced" or one weight per label."""
     if len(given) < 2 and (not given or given[0] == "balanced"):
         return given[0] if given else None
     found = {}
@@ -495,7 +495,7 @@ def is_hinge_possible(options: ClassifyOptions) -> bool:
 
 
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Choose the faster objective, or dcme if the user set an option that only dcme supports."""
+    """Choose the faster objective, or dcme if the user set a dcme option."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")

@@ -118,12 +118,12 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """Raised when a document has several labels although all earlier ones had only one."""
+    """Exception for a document with several labels after documents that had only one."""
 
 
 @dataclass
 class _Tested:
-    """Evaluates a model on the labeled documents that `run` reads."""
+    """A model's evaluation on the labeled documents that `run` reads."""
 
     model: Predictor
     docs: Sequence[str]
@@ -134,7 +134,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Evaluate in single-label or multilabel mode; raise _SeveralLabels to switch modes."""
+        """Evaluate in single-label or multilabel mode; to switch modes, raise _SeveralLabels."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -168,7 +168,7 @@ def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight in propensity-scored precision, or None without label counts."""
+    """Return each label's weight in propensity-scored precision, or None if there are no counts."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -234,7 +234,7 @@ def _pieces(
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
-    """Restrict vectors to a model's columns; warn if nonzero columns are dropped."""
+    """Restrict vectors to a model's columns; warn if nonzero values are dropped."""
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(
@@ -252,7 +252,7 @@ def predict(
     threads: int | None = None,
     min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
-    """Yield each document's kept columns and most probable labels.
+    """Yield the most probable labels of each document, and the columns to keep in the output.
 
     A model that classifies tokens yields a list of token, tag and probability for each sentence.
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
@@ -333,7 +333,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Summarize the held-out measures, and the settings chosen on these documents, in one line."""
+    """Return a line with the held-out measures and the settings chosen on the same documents."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

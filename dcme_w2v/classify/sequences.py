@@ -82,7 +82,7 @@ def best_path(log_p: F64, steps: F64) -> list[int]:
 
 
 def steps_of(counts: I64) -> F64:
-    """Compute log p(tag | previous tag) - log p(tag) from the counts of tag pairs."""
+    """Compute log p(tag | previous tag) - log p(tag) from tag-pair counts."""
     pairs = counts + SMOOTHING
     pairs[-1, -1] = SMOOTHING
     steps: F64 = np.log(pairs / pairs.sum(axis=1, keepdims=True))
@@ -93,7 +93,7 @@ def steps_of(counts: I64) -> F64:
 def tagged(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[tuple[Sentence, F64, list[int]]]:
-    """Yield each sentence with its tokens' log-probabilities and its best tag sequence."""
+    """Yield each sentence, its tokens' log-probabilities, and its best tag sequence."""
     text = model.text
     assert text is not None and text.tag_pairs is not None
     steps = steps_of(text.tag_pairs)
@@ -158,7 +158,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 def predict_tags(
     model: Predictor, docs: Sequence[str], threads: int | None = None
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Yield the tokens of each sentence with their tags and the tags' probabilities."""
+    """Yield each sentence's tokens with their predicted tags and the tags' probabilities."""
     for sentence, log_p, path in tagged(model, docs, threads):
         yield [
             (token, model.classes[tag], math.exp(row[tag]))

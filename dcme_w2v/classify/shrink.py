@@ -1,4 +1,4 @@
-"""Compress linear classifiers: quantize the weights with the highest impact, drop the others.
+"""Compress linear classifiers by quantizing the weights of highest impact and dropping the rest.
 
 The impact of a weight is how much it changes scores: its square times the sum of squares of its
 feature's values. Weights are selected and clustered by impact; no weight is trained again.
@@ -70,7 +70,7 @@ class Shrunk:
     loss: float
 
     def fill(self, weights: Weights, features: I64) -> None:
-        """Write the weights of some features, and all biases, to the table of `weights`."""
+        """Copy the weights of some features, and all biases, to the table of `weights`."""
         values, step = self.evidence.values, rows_at_once(weights.classes)
         signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
         by_byte = signed.astype(np.float32)
@@ -84,7 +84,7 @@ class Shrunk:
 
 
 class WeightRanking:
-    """Ranks the weights of a linear model by their impact on scores.
+    """A ranking of a linear model's weights by their impact on scores.
 
     The weights are read in blocks, and only the requested number of highest weights is copied in
     memory.
@@ -145,7 +145,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many weights to keep so that the others have this share of the impact."""
+        """Estimate how many weights to keep if the rest may have this share of the impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
@@ -175,7 +175,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield absolute weights with their features' sums of squares, in chunks."""
+        """Yield chunks of absolute weights, with the sums of squares of the weights' features."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -185,7 +185,7 @@ class WeightRanking:
                 yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
     def _highest(self, count: int) -> CompressedRows:
-        """Return exactly the `count` weights with the highest impact among those in memory.
+        """Return the `count` weights with the highest impact among the weights in memory.
 
         If impacts are equal, the first weights are chosen.
         """
@@ -239,7 +239,7 @@ def squares_of(model: Classifier) -> F64:
 
 @dataclass(frozen=True, repr=False)
 class ShrunkModel(Classifier):
-    """A compressed classifier, with quantized weights for some of the features.
+    """A compressed classifier that has quantized weights for only some of the features.
 
     Attributes
     ----------
@@ -282,12 +282,12 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and a mask of the rows that are filled in; other rows use no memory."""
+        """The linear model, and a mask of the filled rows; all other rows use no memory."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
     def scorer_of(self, rows: csr_matrix) -> Weights:
-        """Return a linear model, with weights at least for the features that occur in `rows`."""
+        """Return a linear model that has weights for at least the features that occur in `rows`."""
         if "weights" in vars(self):
             return self.weights
         weights, filled = self._filled
@@ -318,7 +318,7 @@ class ShrunkModel(Classifier):
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Select the columns of document vectors that have weights."""
+        """Select those columns of document vectors that have weights."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
         return super().align_features(matrix)
@@ -404,13 +404,13 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Select columns of rows; columns beyond the last one are empty."""
+    """Select columns of rows; selected columns that do not exist are empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
-    """Restore the text features with their quantized idf, or the selected columns of vectors."""
+    """Restore text features with their quantized idf, or the selected columns of vector input."""
     if model.description.get("features") is None:
         columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
@@ -428,7 +428,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank a classifier's weights; estimate the features' sums of squares if they are None.
+    """Rank a classifier's weights; if `squares` is None, estimate the sums of squared values.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """
@@ -477,7 +477,7 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
 
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
-    """Restrict text features to some columns; quantize the idf, and sort the words by bytes."""
+    """Restrict text features to some columns, quantize the idf, and sort words by their bytes."""
     words, buckets = None, None
     if text.names is not None:
         words, rows = compact.in_byte_order(text.names, rows)

@@ -1,4 +1,4 @@
-"""Compress models after training or with `fuse shrink`, to a given file size if required."""
+"""Compress models after training or with `fuse shrink`; limit the file size if requested."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -98,7 +98,7 @@ def compressed(
     reporter: Reporter,
     max_bytes: int | None = None,
 ) -> tuple[Classifier, Labeled | None]:
-    """Compress a trained model if worthwhile, and convert held-out documents to its columns.
+    """Compress a trained model if that is worthwhile; adapt held-out documents to its columns.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def compressed(
 
 
 def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
-    """Convert documents to the columns of a compressed model."""
+    """Convert documents to rows with the columns of a compressed model."""
     if not isinstance(model, ShrunkModel) or model.text is None:
         return rows
     return replace(rows, matrix=rows.matrix[:, model.origin])
@@ -159,7 +159,7 @@ def _without_idle(model: Classifier, data: Labeled) -> Classifier:
 def within(
     model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
-    """Find the best compressed model with at most `options.max_bytes` bytes.
+    """Find the best compressed model whose file has at most `options.max_bytes` bytes.
 
     For each number of levels, as many weights are kept as fit. The model with the highest accuracy
     is returned, or the one with the lowest loss if accuracies are equal or there is no measure.
@@ -211,7 +211,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits and its size, or None and the smallest possible size.
+    """Return the largest model that fits, with its size, or None and the smallest possible size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger

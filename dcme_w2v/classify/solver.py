@@ -1,4 +1,4 @@
-"""Train the exact softmax with L-BFGS, as a reference for the other objectives."""
+"""Train with the exact softmax loss and L-BFGS, as a reference for the other objectives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ PRECISION = 1e-6  # relative error of the loss, which is computed from float32 s
 
 
 def is_dense(rows: csr_matrix) -> bool:
-    """Return whether rows are numeric features rather than text."""
+    """Return whether rows are dense, as numeric features are, rather than sparse like text."""
     return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
 
 
@@ -37,7 +37,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimize the mean loss `-log p`, plus `l2 / 2` times the squared weights (without biases).
+    """Minimize the mean of `-log p` plus `l2 / 2` times the sum of squared weights without biases.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def loss_and_gradient_at(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return the means and scales that standardize dense columns; None for sparse rows.
+    """Return the means and scales that standardize dense columns, or None for sparse rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, so that fewer
     iterations reach the same optimum. For text, the steps would change the weights of rare words
@@ -112,7 +112,7 @@ def minimized(
     watch: Callable[[int, float], bool] | None = None,
     columns: tuple[F64, F64] | None = None,
 ) -> Weights:
-    """Minimize the loss (sum of -log p, divided by `total`) plus the L2 penalty.
+    """Minimize the mean loss (the sum of -log p, divided by `total`) plus the L2 penalty.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class _Options(FeatureOptions, ClassifyOptions):
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProtocolEstimator):
-    """A text classifier that works as ``dcme-w2v classify train`` does.
+    """A scikit-learn text classifier that works like ``dcme-w2v classify train``.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class TextClassifier(ProtocolEstimator):
     def fit(
         self, X: Iterable[Document], y: Any, sample_weight: ArrayLike | None = None
     ) -> TextClassifier:
-        """Learn from texts and their labels.
+        """Fit the classifier to texts and their labels.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class TextClassifier(ProtocolEstimator):
         classes: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> TextClassifier:
-        """Continue training on more texts; the first call does the same as `fit`.
+        """Continue training on more texts; the first call is equivalent to `fit`.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class TextClassifier(ProtocolEstimator):
         return as_matrix(self.model_.align_features(self.model_.rows_of(X)))
 
     def fit_transform(self, X: Iterable[Document], y: Any, **fit_params: Any) -> csr_matrix:
-        """Learn from texts and their labels, and return the features of the texts."""
+        """Fit the classifier to texts and their labels, and return the features of the texts."""
         return self.fit(X, y, **fit_params).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -217,7 +217,7 @@ class TextClassifier(ProtocolEstimator):
         return self._linear()[-1]
 
     def _linear(self) -> F32:
-        """Return the weights and biases of the classes; for two classes, return differences."""
+        """Return the classes' weights and biases, or the differences between two classes."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
             raise AttributeError("this model has no single weight table, and thus no coef_")
@@ -228,7 +228,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Reorder columns to match `classes_`; labels without texts get the value `absent`."""
+        """Reorder columns to match `classes_`; use the value `absent` for labels without texts."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)
@@ -244,7 +244,7 @@ class TextClassifier(ProtocolEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Iterable[Document]) -> F64:
-        """Return the scores of `classes_`, shape (texts, classes); the highest is predicted.
+        """Return the scores of `classes_`, shape (texts, classes); the highest score decides.
 
         If each text has one of two classes, the result is the difference of their scores, shape
         (texts,).
@@ -300,7 +300,7 @@ class TextClassifier(ProtocolEstimator):
         return self.model_.explain(text, label, count)
 
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
-        """Return the accuracy, or the micro F1 if texts have lists of labels."""
+        """Return the accuracy, or the micro F1 if each text has a list of labels."""
         if not self._several or self._indicator is not None:
             found = self.predict(X)
             if self._indicator is None:
@@ -315,7 +315,7 @@ class TextClassifier(ProtocolEstimator):
         return float(2 * right / (both or 1.0))
 
     def save(self, path: PathLike) -> None:
-        """Write a model file, which ``dcme-w2v classify`` and `dw.load` read."""
+        """Write the classifier to a model file for ``dcme-w2v classify`` and `dw.load`."""
         guard((WRITES, "path", path))
         self.model_.save(path)  # type: ignore[attr-defined]
 
@@ -337,7 +337,7 @@ class TextClassifier(ProtocolEstimator):
 
     @classmethod
     def of(cls, model: Predictor) -> TextClassifier:
-        """Create an estimator from a trained model and the parameters that it was trained with."""
+        """Create an estimator from a trained model and the parameters of its training."""
         self = cls(**_parameters_of(model))
         self._indicator = _recorded_indicator(model)
         several = model.multilabel or bool(model.record.get(LISTS))
@@ -358,7 +358,7 @@ class TextClassifier(ProtocolEstimator):
 
 
 def _parameters_of(model: Predictor) -> dict[str, Any]:
-    """Return the parameters that a model was trained with, if it records them."""
+    """Return the parameters with which a model was trained, if the model records them."""
     known = TextClassifier._declared[1]
     found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
     for options in (model.options, model.text.options if model.text else None):
@@ -369,7 +369,7 @@ def _parameters_of(model: Predictor) -> dict[str, Any]:
 
 
 def _recorded_indicator(model: Predictor) -> Indicator | None:
-    """Return the format of the indicator matrix that a model was fitted to, or None."""
+    """Return the format of the indicator matrix to which a model was fitted, or None."""
     if INDICATOR not in model.record:
         return None
     try:
@@ -388,7 +388,7 @@ def _recorded_indicator(model: Predictor) -> Indicator | None:
 
 
 def _cell(text: Any) -> Any:
-    """Convert a text to the value of a table cell."""
+    """Convert a text to the value of a cell in a table."""
     return text.text.split() if isinstance(text, Tokenized) else text
 
 
@@ -400,7 +400,7 @@ INDICATOR = "label_indicator"
 
 
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
-    """Return each text's label names (None: unlabeled), the label type, and the format of y.
+    """Return each text's label names (None if unlabeled), the label type, and the format of y.
 
     The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
     """

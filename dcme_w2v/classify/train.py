@@ -1,4 +1,4 @@
-"""Implement the command ``classify train``: train a classifier on files, and save it."""
+"""Implement the command ``classify train``, which trains a classifier on files and saves it."""
 
 import contextlib
 import math
@@ -177,7 +177,7 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Before anything is read, raise an error if options conflict or the output is invalid."""
+    """Raise an error if options conflict or the output is invalid, before any input is read."""
     if job.output:
         check_model_target(job.output, KIND)
     if job.holdout.file is not None:
@@ -203,7 +203,7 @@ def _resolved(
 def _trained(
     job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
 ) -> tuple[Classifier, Labeled | None, list[str]]:
-    """Return the compressed model, the held-out documents, and the names of chosen settings.
+    """Return the compressed model, the held-out documents, and the names of the chosen settings.
 
     The table of all weights is freed, because the next steps may take as much memory.
     """
@@ -253,7 +253,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
 
 
 class _Models:
-    """Creates models from fitted weights and the chosen features."""
+    """A factory that creates models from fitted weights and the chosen features."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Models:
         self.corpus = sets.under({})
 
     def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
-        """Set the chosen features; raise an error if they need too much memory or disk space."""
+        """Store the chosen features; raise an error if they need too much memory or disk space."""
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
@@ -318,14 +318,14 @@ class _Models:
         return Classifier(*own, fitted.calibration, kind, weights=fitted.scorer)
 
     def save_partial(self, fitted: Fitted) -> str:
-        """Save the unfinished classifier beside the output."""
+        """Save the unfinished classifier in a file beside the output."""
         path = self._job.output + PARTIAL
         write_with_fallback((path, "model", self.model(fitted).save))
         return f"the model so far is in {path}"
 
 
 class FeatureSets:
-    """Converts documents to rows for several feature settings, if counts are in memory.
+    """Documents that can be converted to rows for several feature settings.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class FeatureSets:
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
-        """Return the classification problem for which settings will be chosen."""
+        """Return the classification problem for the search for settings."""
         corpus, text = self._corpus, self._corpus.text
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
@@ -392,7 +392,7 @@ def _read_documents(
     chooses: bool = True,
     before: Continued | None = None,
 ) -> Dataset:
-    """Read the documents; keep counts or texts in memory if features will be compared."""
+    """Read the documents; keep counts or texts in memory if feature settings will be compared."""
     reporter.stage("reading", None, "documents")
     features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
     chooses = chooses and is_open and before is None and job.tune.tune != 0
@@ -418,7 +418,7 @@ def _read_documents(
 
 
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise an error if the learner does not support an option."""
+    """Raise an error if a learner does not support one of the user's options."""
     kept, tuned = job.checkpoints, job.tune.tune or None
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
@@ -446,7 +446,7 @@ SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("s
 
 
 def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
-    """Describe the training in one line, with options whose defaults depend on the data."""
+    """Describe the training in one line that includes options with data-dependent defaults."""
     names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
     if options.objective == "dcme":
         names.append("clusters")

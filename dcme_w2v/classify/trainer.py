@@ -39,7 +39,7 @@ def similar_neighbors(
     classes: int,
     seed: int,
 ) -> I64:
-    """Order the classes so that similar ones are adjacent.
+    """Order the classes so that similar classes are adjacent.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def above_mean(self, number: int) -> F32:
-        """Return a class's weights minus the mean over all classes, shape (features,)."""
+        """Return a class's weights minus the mean weights over all classes, shape (features,)."""
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
         """Yield the scores of all documents, in batches."""
@@ -132,7 +132,7 @@ class Scorer(ABC):
 
 
 class Weights(Scorer):
-    """A linear model: a matrix with a row of weights per feature and a column per class.
+    """A linear model: a matrix of weights with one row per feature and one column per class.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Weights(Scorer):
 
     @property
     def tables(self) -> dict[str, F32]:
-        """The parameters of the model by name, as unpadded views."""
+        """The parameters of the model, by name, as views without padding."""
         return {"weights": self.table[:, : self.classes]}
 
     @property
@@ -178,11 +178,11 @@ class Weights(Scorer):
         return len(self.table) - 1
 
     def get(self) -> F32:
-        """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
+        """Return the weights in the caller's class order, shape (features + 1, classes)."""
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix in the format of `get`, which may be memory-mapped."""
+        """Set the weights from a matrix in the layout of `get`, which can be memory-mapped."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
@@ -192,7 +192,7 @@ class Weights(Scorer):
 
     @property
     def intercepts(self) -> F64:
-        """The scores of a document without features, shape (classes,)."""
+        """The scores of a document that has no features, shape (classes,)."""
         found = self.table[-1, self.place].astype(np.float64) * self.bias
         return found + self.offset
 
@@ -218,7 +218,7 @@ class Weights(Scorer):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
 
     def above_mean(self, number: int) -> F32:
-        """Return a class's weights minus the mean over all classes, shape (features,)."""
+        """Return a class's weights minus the mean weights over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
         return table[:, self.place[number]] - table.mean(axis=1)
 
@@ -244,7 +244,7 @@ class Weights(Scorer):
 
 
 def resized(weights: Weights, classes: int) -> Weights:
-    """Resize weights to another number of classes; new classes get weights of zero."""
+    """Change the number of classes in a weight matrix; new classes get weights of zero."""
     if weights.classes == classes:
         return weights
     found = Weights(weights.features, classes, weights.bias)
@@ -280,7 +280,7 @@ class Start:
         return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
-        """Return the initial weights for scaled documents; weights of added classes are zero."""
+        """Return the initial weights for scaled documents, with weights of zero for new classes."""
         return self._times(
             resized(self.weights, classes), np.float32(1) / self._scale, 1 / self.share
         )
@@ -338,7 +338,7 @@ def losses_of(scores: F64, labels: Sequence[Sequence[int]], options: ClassifyOpt
 
 
 def visits_of(weights: F32) -> tuple[I64, F32]:
-    """Return the instances to visit in an epoch, with repetitions, and the weight of each visit.
+    """Return the instances that an epoch visits, some of them repeatedly, and each visit's weight.
 
     A step with a weight far above 1 would be too long. An instance with weight 2.5 is therefore
     visited three times, with weight 2.5 / 3 each time.
@@ -349,7 +349,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the label sets of rows, which may contain the same row several times."""
+    """Return the label sets for a list of rows in which rows can be repeated."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -358,7 +358,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared norm that scales learning rates, and instance weights or None.
+    """Return the squared norm by which learning rates are scaled, and instance weights (or None).
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of
@@ -391,13 +391,13 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether training is short enough for one thread, which makes it deterministic."""
+    """Return whether training is so short that it should use one thread (deterministically)."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 
 
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
-    """Warn if row norms are so small that training would learn little more than biases."""
+    """Warn if row norms are so small that training would learn little more than class biases."""
     bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
@@ -409,7 +409,7 @@ def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
 
 
 class ClassifierTrainer(Trainer):
-    """Trains weights on labeled documents, epoch by epoch.
+    """A trainer that fits weights to labeled documents, epoch by epoch.
 
     Parameters
     ----------
@@ -496,7 +496,7 @@ class ClassifierTrainer(Trainer):
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the training progress; its loss is the weighted mean over instances."""
+        """Return the training progress, whose loss is a weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 

@@ -43,7 +43,7 @@ class Votes(Scorer):
         return self.models[0].features
 
     def above_mean(self, number: int) -> F32:
-        """Return a class's weights minus the mean over classes, averaged over the models."""
+        """Return a class's weights minus the mean weights of all classes, averaged over models."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
 
@@ -62,7 +62,7 @@ SPARSE_BELOW = 0.5
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Convert a scorer to arrays for `save_model`; several models get numbered array names."""
+    """Convert a scorer to arrays for `save_model`; the arrays of several models get numbers."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {
