@@ -1,4 +1,4 @@
-"""Suggest this package's names to users of gensim, word2vec.c, fastText and scikit-learn.
+"""Translate names in gensim, word2vec.c, fastText and scikit-learn to this package's names.
 
 A name of another program is an error whose message suggests the name here; there are no aliases.
 """
@@ -128,18 +128,18 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Parse a table of hints: map each name, spelled as by `plain_name`, to its replacements."""
+    """Parse a table of hints to a dict from names, as `plain_name` spells them, to replacements."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
 
 def option_hint(name: str, known: Iterable[str]) -> str:
-    """Return the hint that ends an unknown-option message: what to use instead."""
+    """Return the end of an error message about an unknown option: a suggested replacement."""
     return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
 
 
 def command_hint(name: str, known: Iterable[str], of_program: Iterable[str]) -> str:
-    """Return the hint that ends an unknown-command message: what to use instead."""
+    """Return the end of an error message about an unknown command: a suggested replacement."""
     given = _instead(_COMMANDS, name)
     here = [one for one in given if one.split()[0] in known]
     if not here and name in of_program:
@@ -174,7 +174,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
-    """Return an `AttributeError` message, which suggests a replacement if one is known."""
+    """Return an `AttributeError` message, with a suggested replacement if one is known."""
     return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 

@@ -1,4 +1,4 @@
-"""Declare the options that several subpackages share, such as those for checkpoints.
+"""Declare options that several subpackages share, for example options for checkpoints.
 
 A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. Options that only
 one subpackage uses are in its own `options.py`.
@@ -78,7 +78,7 @@ _TEXT_COLUMN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ColumnOptions(Checked):
-    """Options that name the columns of documents in Parquet, Arrow, JSON lines or CSV."""
+    """Options that select the columns of documents in Parquet, Arrow, JSON lines or CSV files."""
 
     group = "Input"
 
@@ -131,7 +131,7 @@ class VocabularyOptions(TokenizerOptions):
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
-    """Convert --subwords to the lengths of the shortest and longest n-gram, and None to 0, 0.
+    """Convert --subwords to the minimum and maximum n-gram length; convert None to 0, 0.
 
     Raises
     ------
@@ -176,13 +176,13 @@ class SubwordOptions(Checked):
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """Lengths of the shortest and longest n-gram in characters, or 0, 0 without subwords."""
+        """Minimum and maximum n-gram length in characters, or 0, 0 without n-grams."""
         return ngram_lengths(self.subwords)
 
 
 @dataclass(frozen=True)
 class ClusterOptions(Checked):
-    """Options for where training runs, and how many parts its data is divided into."""
+    """Options that determine where training runs, and into how many parts its data is divided."""
 
     group = "Cluster"
 
@@ -205,7 +205,7 @@ class ClusterOptions(Checked):
 
 @dataclass(frozen=True)
 class SeedsOptions(Checked):
-    """Options for several runs with different seeds, and for the table of their measures."""
+    """Options for repeated runs with different seeds, and for the table of their measures."""
 
     group = "Run"
 
@@ -224,7 +224,7 @@ class SeedsOptions(Checked):
 
 @dataclass(frozen=True)
 class LogOptions(Checked):
-    """The option for a run's log."""
+    """The option for the log of a run."""
 
     group = "Run"
 
@@ -246,7 +246,7 @@ def _check_interval(given: str) -> None:
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """Options for where and how often to save checkpoints, and where to resume from."""
+    """Options for where and how often checkpoints are saved, and for the run to resume."""
 
     group = "Run"
 
@@ -294,7 +294,7 @@ class CheckpointOptions(Checked):
 
 
 def _share(given: str | None) -> float | None:
-    """Convert --holdout to a fraction, or to None if it names a file or is not given."""
+    """Convert --holdout to a fraction; return None if it is a file name or is not given."""
     try:
         return None if given is None else float(given)
     except ValueError:
@@ -311,7 +311,7 @@ def _check_share(given: str) -> None:
 
 @dataclass(frozen=True)
 class HoldoutOptions(Checked):
-    """The option for held-out text, which is excluded from training and scored after each epoch."""
+    """The option for held-out text, which is not used for training but scored after each epoch."""
 
     group = "Input"
 

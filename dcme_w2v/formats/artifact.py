@@ -1,4 +1,4 @@
-"""Read and write native files, which contain arrays and a metadata record.
+"""Read and write native files: safetensors files with arrays and a metadata record.
 
 The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
 
@@ -92,7 +92,7 @@ class Model:
     arrays: dict[str, Array]
 
     def array(self, name: str, dtype: str, *shape: int | None, finite: bool = True) -> Array:
-        """Return a required array after checking its dtype and shape (None allows any length).
+        """Return an array that must exist; check its dtype and shape (None accepts any length).
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Model:
     def rows(
         self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
     ) -> csr_matrix:
-        """Return sparse rows of type `dtype` from three arrays: row starts, columns and values.
+        """Build sparse rows from three arrays: row starts, columns and values of type `dtype`.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Model:
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:
-        """Return a required entry of the record after checking its type."""
+        """Return an entry of the record that must exist, after checking its type."""
         if name not in self.description:
             raise self.fault(name, "there is no such entry")
         value: Any = self.description[name]
@@ -216,7 +216,7 @@ def shown(value: Any) -> str:
 
 
 def recorded_arguments() -> list[str] | None:
-    """Return this process's command-line arguments if it runs dcme-w2v, otherwise None."""
+    """Return the command-line arguments of this dcme-w2v process, or None in other programs."""
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
@@ -224,7 +224,7 @@ def recorded_arguments() -> list[str] | None:
 
 
 def command_of(arguments: Any) -> str | None:
-    """Format recorded arguments as a shell command line; None if there are none."""
+    """Format recorded arguments as a shell command line; return None if none were recorded."""
     with contextlib.suppress(TypeError, KeyError):  # other programs may write invalid records
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
@@ -234,12 +234,12 @@ def command_of(arguments: Any) -> str | None:
 
 
 def words_arrays(words: Words, name: str = "words") -> dict[str, Array]:
-    """Return a list of words as arrays for `save_model`."""
+    """Convert a list of words to arrays that `save_model` can write."""
     return {f"{name}_text": words.text, f"{name}_offsets": words.offsets}
 
 
 def rows_arrays(names: tuple[str, str, str], rows: csr_matrix) -> dict[str, Array]:
-    """Convert sparse rows to arrays for `save_model`, from which `Model.rows` restores them."""
+    """Convert sparse rows to arrays for `save_model`; `Model.rows` converts them back."""
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     return dict(zip(names, parts, strict=True))
 
@@ -247,7 +247,7 @@ def rows_arrays(names: tuple[str, str, str], rows: csr_matrix) -> dict[str, Arra
 def save_model(
     path: PathLike, kind: str, version: int, arrays: Arrays, description: Mapping[str, Any]
 ) -> None:
-    """Write arrays and their record to a file, atomically.
+    """Atomically write arrays and their metadata record to a native file.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def size_of_model(
 
 
 def _record(kind: str, version: int, description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the record of a new file as safetensors metadata."""
+    """Return the safetensors metadata of a new native file, which contains its record as JSON."""
     head: dict[str, Any] = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
     if (arguments := recorded_arguments()) is not None:
         head["argv"] = arguments
@@ -292,7 +292,7 @@ def _json(value: Any) -> str:
 
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """Yield the bytes of a safetensors file."""
+    """Yield, in pieces, the bytes of a safetensors file with these arrays and metadata."""
     # Write the arrays in descending order of item size, which keeps every array aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
@@ -311,7 +311,7 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
-    """Yield the bytes of an array in C order, in chunks."""
+    """Yield the bytes of an array in chunks, in C order."""
     chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
@@ -364,7 +364,7 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
 
 
 def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
-    """Load a file as an object of the class that `LOADERS` lists for its kind.
+    """Load a native file as an object of the class that `LOADERS` lists for the file's kind.
 
     Raises
     ------
@@ -393,7 +393,7 @@ def kind_of_artifact(path: PathLike) -> str | None:
 
 
 def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the record and the arrays of a native file.
+    """Return the metadata record and the arrays of a native file.
 
     Raises
     ------
@@ -479,7 +479,7 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
 
 
 def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatError:
-    """Return the error for a corrupt file or one of the wrong kind."""
+    """Return the error for a file that is corrupt or has the wrong kind."""
     return FormatError(f"{os.fspath(path)}: {what}; {advice}")
 
 
@@ -500,7 +500,7 @@ def contents(file: Any, path: PathLike) -> U8:
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Return an .npy header for an array in C order."""
+    """Return the .npy header of an array in C order with this dtype and shape."""
     start = io.BytesIO()
     numpy_format.write_array_header_1_0(
         start, {"descr": dtype.str, "fortran_order": False, "shape": shape}

@@ -112,7 +112,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns to read: text, labels and `keep`."""
+        """Names of all columns to read: those for the text, the labels and `keep`."""
         return (*self.text, *self.label, *self.keep)
 
 
@@ -126,7 +126,7 @@ Source: TypeAlias = str | Table
 
 
 class Row(NamedTuple):
-    """A row's labels, its text (None if it is null) and its values in the `Table.keep` columns.
+    """One row: its labels, its text (None for a null) and its values in the `Table.keep` columns.
 
     If the value is several lists of tokens, each list is a line of the text.
     """
@@ -140,7 +140,7 @@ class Row(NamedTuple):
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Convert paths to tables with these columns; without a text column, return the paths."""
+    """Convert paths to tables with these columns; without a text column, return them unchanged."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
@@ -148,12 +148,12 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
 
 
 def like(path: str, other: Source) -> Source:
-    """Return a path, converted to a table with the columns of `other` if `other` is a table."""
+    """Return a path, or a table with this path and the columns of `other` if `other` is a table."""
     return replace(other, path=path) if isinstance(other, Table) else path
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, which lists the columns, if `head` is the beginning of a table.
+    """Raise a `CorpusError` that lists the columns if `head` is the start of a tabular file.
 
     The beginning of CSV looks like text, so a name that ends in .csv causes only a warning.
     """
@@ -261,7 +261,7 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
 
 
 def _row(table: Table, values: Sequence[Any]) -> Row:
-    """Convert the values of `Table.names` in one row to a `Row`."""
+    """Convert one row's values in the columns `Table.names` to a `Row`."""
     value, count, first = values[0], len(table.text), len(table.text) + len(table.label)
     kept = tuple(values[first:])
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
@@ -315,7 +315,7 @@ def _check_one_kind(kinds: set[bool]) -> None:
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
-    """Return the value of a column; ``a.b`` is field b of column a."""
+    """Return a column's value in a JSON object; the name ``a.b`` means field b of column a."""
     if name in record:
         return record[name]
     value: Any = record
@@ -350,7 +350,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield each row's values of `Table.names` or, if `joined`, the texts of many rows as lines."""
+    """Yield the requested values of each row or, if `joined`, the texts of many rows as lines."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -363,7 +363,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Yield records, taking columns defined by folder names (``label=a``) from the path."""
+    """Add to each record the values of columns that folder names such as ``label=a`` define."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -379,7 +379,7 @@ def _with_partition(
 
 
 def partition_of(path: str) -> dict[str, str | None]:
-    """Return the columns that folder names define in Hive's style: ``year=1984/label=a``."""
+    """Return the columns that Hive-style folder names define, such as ``year=1984/label=a``."""
     pairs = (part.partition("=") for part in PurePath(path).parts[:-1] if "=" in part)
     return {unquote(name): _partition_value(value) for name, _, value in pairs if name}
 
@@ -503,7 +503,7 @@ def _arrow_records(
 
 
 def _column(batch: Any, name: str) -> Any:
-    """Return a column of a batch, or None if it is missing; ``a.b`` is field b of column a."""
+    """Return a column of a batch, or None if it is missing; ``a.b`` means field b of column a."""
     import pyarrow.compute as pc
 
     root, *fields = [name] if name in batch.schema.names else name.split(".")
@@ -514,7 +514,7 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
-    """Return the class names for a column of class numbers written by the datasets library.
+    """Return the class names that the datasets library stored for a column of class numbers.
 
     The datasets library stores them in the schema of the file and, for a folder, in
     dataset_info.json.
@@ -555,7 +555,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Reject Arrow types whose values may share bytes, because their decoded size is unbounded."""
+    """Reject Arrow types in which values can share bytes: their decoded size would be unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -597,7 +597,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
 
 
 def _joined(values: list[Any]) -> bytes | None:
-    """Join rows of text as lines, or return None if a row is not exactly one line of text."""
+    """Join texts as lines; return None if any text is not exactly one line."""
     try:
         texts = ["" if value is None else value for value in values]
         text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"

@@ -48,7 +48,7 @@ SEPARATORS = b" \t\n\r\v\f"
 
 
 def expand(corpus: Sequence[Source]) -> list[Source]:
-    """Return the files of a corpus, in order.
+    """Return all files that a corpus consists of, in reading order.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def is_corpus_path(item: object) -> bool:
 
 
 def _files_of_dataset(folder: str) -> list[str]:
-    """Return the files of a folder that ``Dataset.save_to_disk`` wrote, or [] for other folders.
+    """Return the data files in a folder written by ``Dataset.save_to_disk``, or [] otherwise.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _files_below(folder: str) -> list[str]:
 
 
 def text_files(folder: str, tables: bool = False) -> list[str]:
-    """Return the files below a folder that may be text; warn about the others."""
+    """Return the files below a folder that can be text; warn about all other files."""
     kept, skipped = [], Counter[str]()
     for path in _files_below(folder):
         kind = _kind_of_other(path, tables)
@@ -157,7 +157,7 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
 
 
 def _kind_of_other(path: str, tables: bool) -> str | None:
-    """Return the name of a file's format if it cannot be read as text, otherwise None."""
+    """Return why a file cannot be read as text ("binary file", for example), or None."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -177,7 +177,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of bytes from a corpus, which never ends within a word.
+    """A block of consecutive bytes from a corpus; it never ends within a word.
 
     Attributes
     ----------
@@ -247,13 +247,13 @@ class Corpus:
 
     @property
     def is_read_once(self) -> bool:
-        """Whether a source is a stream, which cannot be read again."""
+        """Whether the corpus includes a stream, which can be read only once."""
         pairs = zip(self.paths, self.sizes, strict=True)
         return any(size is None and not is_address(path) for path, size in pairs)
 
     @property
     def bytes_total(self) -> int | None:
-        """Total size of the files in bytes, or None if the size of any file is unknown."""
+        """Total size of the corpus files in bytes, or None if the size of any file is unknown."""
         known = [size for size in self.sizes if size is not None]
         return sum(known) if len(known) == len(self.sizes) else None
 
@@ -313,7 +313,7 @@ class Corpus:
 
 
 def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
-    """Join texts as the lines of blocks; tokenized texts and other texts get separate blocks."""
+    """Join texts, one per line, into blocks that contain only tokenized or only other texts."""
     offset = 0
     for held in blocks(texts, block_bytes):
         text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
@@ -323,7 +323,7 @@ def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return the end of the last complete line, else of the last complete word, else 0."""
+    """Return where the last complete line ends, or else the last complete word, or else 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
@@ -337,7 +337,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never treated as lines of text."""
+    """Paths from the command line, which are never mistaken for sentences."""
 
     paths: tuple[Source, ...]
 
@@ -346,7 +346,7 @@ CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
 
 
 class Sentences:
-    """An iterable of sentences, which is read once, as a stream of blocks.
+    """Sentences from an iterable, which are read only once, as a stream of blocks.
 
     Parameters
     ----------

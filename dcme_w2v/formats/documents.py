@@ -1,4 +1,4 @@
-"""Read documents, one per line, and tagged sentences in CoNLL columns."""
+"""Read documents (one per line) and tagged sentences (CoNLL columns)."""
 
 import itertools
 import re
@@ -65,7 +65,7 @@ class Document(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The document's position, as ``FILE:LINE`` for messages."""
+        """The document's position in the form ``FILE:LINE``, for messages."""
         return f"{self.path}:{self.line}"
 
 
@@ -118,12 +118,12 @@ def read_documents(
 
 
 def is_folder(path: Source) -> bool:
-    """Return whether a source is a folder of text files, not of tables."""
+    """Return whether a source is a folder that contains text files rather than tables."""
     return isinstance(path, str) and path != STANDARD and Path(path).is_dir()
 
 
 def _files_by_class(folder: str) -> list[tuple[str, str]]:
-    """Return the label and path of each document in a folder with a subfolder per class.
+    """Return the label and path of every document in a folder that has one subfolder per class.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
 
 
 def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
-    """Yield documents from standard input in batches, each as soon as it arrives."""
+    """Yield batches of documents from standard input as soon as the documents arrive."""
     count = 0
     with CorpusFile(STANDARD) as file:
         for lines in arriving_lines(file.read, LINE_BYTES):
@@ -252,7 +252,7 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the fastText labels, which may be anywhere in the line, and the remaining text."""
+    """Return the fastText labels, which can occur anywhere in a line, and the remaining text."""
     labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
     if not all(labels):
         raise CorpusError(
@@ -267,7 +267,7 @@ AFFIX = 4  # maximum length of prefix and suffix features in characters
 
 
 class Sentence(NamedTuple):
-    """A sentence with tags: the lines between two empty lines.
+    """A tagged sentence, which consists of the lines between two empty lines.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Sentence(NamedTuple):
 def read_sentences(
     corpus: Sequence[Source], *, encoding_errors: str = "strict"
 ) -> Iterator[Sentence]:
-    """Read sentences one by one, in order; the parameters are those of `read_documents`.
+    """Read tagged sentences in order; the parameters are the same as those of `read_documents`.
 
     Raises
     ------
@@ -352,7 +352,7 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
 
 
 def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
-    """Yield each token as a document whose label is the tag and whose text lists the features."""
+    """Yield a document for each token: its label is the tag, and its text lists the features."""
     for sentence in sentences:
         for i, features in enumerate(token_features(sentence.tokens)):
             labels = (sentence.tags[i],) if sentence.tags else ()

@@ -1,4 +1,4 @@
-"""Parse labels from text, which may contain several labels, and from column values."""
+"""Parse one or more labels from text or from a column value."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ def labels_of(joined: str) -> tuple[str, ...]:
 
 
 def labels_in(name: str, value: Any) -> tuple[str, ...]:
-    """Return the labels in a value of the column `name`; raise ValueError for other types."""
+    """Return the labels in a column value; raise ValueError if its type cannot represent labels."""
     if is_null(value):
         return ()
     if isinstance(value, str):
@@ -74,7 +74,7 @@ def labels_in(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _listed_labels(name: str, text: str) -> list[Any]:
-    """Parse a list that is stored as text, such as "['a', 'b']" in CSV."""
+    """Parse a list of labels that is stored as text, such as "['a', 'b']" in a CSV file."""
     try:
         if _LIST_OF_ITEMS.fullmatch(text):
             found = ast.literal_eval(text.strip())

@@ -1,4 +1,4 @@
-"""Write rows as text, CSV with a header, JSON lines or Parquet, depending on the suffix."""
+"""Write rows as text, CSV with a header, JSON lines or Parquet, depending on the file suffix."""
 
 import csv
 import functools
@@ -127,7 +127,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _encodable(value: Any) -> Any:
-    """Replace surrogates in texts with question marks, as in the other formats."""
+    """Replace surrogates in strings with question marks, as the writers of other formats do."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list | tuple):

@@ -103,7 +103,7 @@ def read_sparse_rows(
 
 
 def read_npz(path: PathLike) -> csr_matrix:
-    """Read the sparse matrix of an .npz file.
+    """Read a sparse matrix from an .npz file.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
 
 @contextlib.contextmanager
 def _reading(name: str, what: str, writer: str) -> Iterator[None]:
-    """Convert errors that corrupt files cause in the block to this program's errors."""
+    """Convert errors that a corrupt file causes in the ``with`` block to `FormatError`."""
     try:
         with without_warnings():
             yield
@@ -177,7 +177,7 @@ def _reading(name: str, what: str, writer: str) -> Iterator[None]:
 
 
 def _check_size(expanded: int, name: str) -> None:
-    """Raise an error if a file would expand implausibly, or need too much memory."""
+    """Raise an error if decompressed data would be implausibly large or would not fit in memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would expand to an implausible {expanded:,} bytes")
@@ -185,7 +185,7 @@ def _check_size(expanded: int, name: str) -> None:
 
 
 def read_labels(path: str, rows: int | None = None) -> Labels:
-    r"""Read labels, one line per row, joined by ``|``; an empty line is a row without labels.
+    r"""Read each row's labels, separated by ``|``, from one line; an empty line means no labels.
 
     Only ``\n`` and ``\r\n`` end a line, so that labels may have any other character.
 
@@ -293,7 +293,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns that all files have, or None if one is an svmlight file.
+    """Return the number of columns that all files have, or None if any is an svmlight file.
 
     An svmlight file shows only the columns that occur in it.
 
@@ -317,7 +317,7 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
 
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Stack matrices vertically; narrower matrices get empty columns."""
+    """Stack matrices vertically; narrower matrices are widened with empty columns."""
     from scipy.sparse import csr_matrix, vstack
 
     width = max(part.shape[1] for part in parts)
@@ -328,7 +328,7 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
 
 
 def suffix_of(path: PathLike) -> str:
-    """Return the format of an output path, "npz" or "svm"; "svm" for standard output."""
+    """Return the format of an output path: "npz", or "svm" (also for standard output)."""
     if os.fspath(path) == STANDARD:
         return "svm"
     if uncompressed_name(path).suffix in SVMLIGHT:
@@ -377,7 +377,7 @@ class _NpzWriter:
             self._numbers.write(rows.indices.astype(self._dtype).data)
 
     def finish(self, file: BinaryIO) -> None:
-        """Write the .npz file from the temporary files."""
+        """Assemble the .npz file from the temporary files."""
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
         starts = np.cumsum(lengths)
         count = int(starts[-1])
@@ -393,7 +393,7 @@ class _NpzWriter:
 
 @contextlib.contextmanager
 def writing_rows(path: PathLike, columns: int) -> Iterator[_SvmWriter | _NpzWriter]:
-    """Open an .npz or svmlight file for an atomic write.
+    """Open an .npz or svmlight file for atomic writing.
 
     Parameters
     ----------

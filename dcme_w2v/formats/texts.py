@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def bytes_of(text: Text) -> bytes:
-    """Return the bytes of a text."""
+    """Return a text as bytes, whether or not it is `Tokenized`."""
     return text.text if isinstance(text, Tokenized) else text
 
 
@@ -49,7 +49,7 @@ def is_null(value: Any) -> bool:
 
 
 def text_of(value: Any, errors: str = "replace") -> Text:
-    """Convert a text, a list of tokens, or a list of such lists to UTF-8.
+    """Convert a text, a list of tokens, or several lists of tokens to UTF-8.
 
     Tokens are returned as `Tokenized`, each list as a line; `errors` applies to surrogates.
 
@@ -121,7 +121,7 @@ def plain_lines(text: bytes) -> bytes:
 
 
 def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[Text]:
-    """Convert an iterable of texts or lists of tokens to UTF-8; null becomes an empty text.
+    """Convert an iterable of texts or lists of tokens to UTF-8; a null becomes an empty text.
 
     With the default `errors`, bytes must be UTF-8, and no item may have a NUL character.
 
@@ -170,7 +170,7 @@ def blocks(
     most: int | None = None,
     size_of: Callable[[Any], int] = len,
 ) -> Iterator[list[T]]:
-    """Group texts into lists in which either all texts are `Tokenized` or none is.
+    """Group texts into lists that contain only `Tokenized` texts or only other texts.
 
     A list has `most` texts, or fewer with about `most_bytes`, and is yielded as soon as it is full.
     """
@@ -190,6 +190,6 @@ def blocks(
 
 
 def joined(texts: list[Text]) -> Text:
-    """Join texts as lines, `Tokenized` if all texts are; line feeds within a text become spaces."""
+    """Join texts, one per line (line feeds become spaces); `Tokenized` texts remain `Tokenized`."""
     text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
     return Tokenized(text) if isinstance(texts[0], Tokenized) else text

@@ -141,7 +141,7 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @classmethod
     def concatenated(cls, parts: Sequence[Words], rows: I64) -> Words:
-        """Return the words with the given indices in the concatenation of all parts."""
+        """Concatenate the words of all parts, and return the words with the given indices."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         text = np.concatenate([part.text for part in parts])
         return Words(text, np.append(0, np.cumsum(lengths))).chosen(rows)

@@ -1,4 +1,4 @@
-"""Discriminative latent classes, which cluster documents or classify them with a hidden layer."""
+"""Discriminative latent classes: cluster documents, or classify them with a hidden layer."""
 
 from dcme_w2v.files.space import check_addresses
 

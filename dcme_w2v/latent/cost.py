@@ -1,4 +1,4 @@
-"""The cost (2) of a latent-class model (Joulin et al. 2010), with the E-step and both M-steps.
+"""The cost of a latent-class model (Joulin et al. 2010, equation 2), its E-step and its M-steps.
 
 Equation numbers are from Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
@@ -28,7 +28,7 @@ MIN_CLASS_SIZE = 0.5  # without labels, a class is emptied if its xi sum to less
 
 @dataclass(frozen=True)
 class Observations:
-    """Documents with their labels; each label of a document is one observation.
+    """Documents with their labels; each pair of a document and a label is one observation.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Observations:
 
 
 class Cost:
-    """The cost of a latent-class model on observations, and its weights, alpha and posterior xi.
+    """The cost of a latent-class model for given observations, with the model's parameters.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Cost:
     # ---- the M-steps ----
 
     def fit_weights(self, iterations: int, watch: Watch | None) -> None:
-        """Fit the weights: minimize the penalized cross-entropy between xi and the softmax."""
+        """Fit the weights by minimizing the penalized cross-entropy between xi and the softmax."""
 
         def function(point: F64) -> tuple[float, F64]:
             gradient = np.empty(point.shape)
@@ -188,7 +188,7 @@ class Cost:
 
 
 def _require_memory(data: Observations, latent: int) -> None:
-    """Raise an error if L-BFGS's vectors and the posterior would not fit in memory."""
+    """Raise an error if the arrays of L-BFGS and the posterior would not fit in memory."""
     # Number of float64 arrays, each as large as the weights, that L-BFGS keeps.
     numbers = 2 * HISTORY + 5
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)

@@ -77,7 +77,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     _learned = "_model"
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
-        """Fit to rows, and to their labels if y is given.
+        """Fit the model to rows and, if y is given, to their labels.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return self
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
-        """Fit to rows, and return each row's most probable latent class (`labels_`)."""
+        """Fit the model to rows, and return each row's most probable latent class (`labels_`)."""
         return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:

@@ -32,7 +32,7 @@ EMPTY = 0.5  # latent classes whose xi sum to less than this are reported as emp
 
 @dataclass(frozen=True)
 class Solution:
-    """The parameters and costs at the end of a fit.
+    """The parameters and the history of costs at the end of a fit.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def expectation_maximization(
     reporter: Reporter = QUIET,
     before: Solution | None = None,
 ) -> Solution:
-    """Alternate between the two M-steps and the E-step, none of which raises the cost.
+    """Alternate between the two M-steps and the E-step; no step increases the cost.
 
     Without labels, each M-step for the weights is followed by several rounds of the other two
     steps.
@@ -132,7 +132,7 @@ def learn(
     text: TextFeatures | None = None,
     multilabel: bool = False,
 ) -> LatentClassifier:
-    """Resolve the options, reduce the rows and fit a model.
+    """Resolve the options, reduce the rows to fewer dimensions if requested, and fit a model.
 
     Parameters
     ----------

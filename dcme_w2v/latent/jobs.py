@@ -103,7 +103,7 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with these options, and record its measures on held-out documents.
+    """Fit a model with these options, and add its measures on held-out documents to its record.
 
     `chose` names the settings that the held-out documents chose, for the message.
     """
@@ -123,7 +123,7 @@ def _fitted(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None
 ) -> list[list[dict[str, Any]]]:
-    """Return the documents that most probably belong to each latent class.
+    """Return the documents with the highest probability for each latent class.
 
     Returns
     -------

@@ -66,7 +66,7 @@ class LatentClassifier(Predictor):
 
     @property
     def features(self) -> int:
-        """Number of columns that rows must have."""
+        """Number of columns that input rows must have."""
         return self.weights.features if self.right is None else len(self.right)
 
     def latent_log_probabilities(
@@ -97,7 +97,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the mean feature weights of the latent classes, weighted by `p(class | label)`."""
+        """Return the mean weights of the latent classes, weighted by `p(latent class | label)`."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]
@@ -106,7 +106,7 @@ class LatentClassifier(Predictor):
             return weights @ (chances / chances.sum())
 
     def original_weights(self) -> F32:
-        """Return the latent classes' weights for the features before any reduction."""
+        """Return the latent classes' weights for the original, unreduced features."""
         table: F32 = self.weights.get()[:-1]
         if self.right is None:
             return table
@@ -119,7 +119,7 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class by its size, labels (with alpha) and most specific words.
+        """Describe each latent class: its size, labels (with alpha) and most specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -145,7 +145,7 @@ class LatentClassifier(Predictor):
         return found
 
     def save(self, path: PathLike) -> None:
-        """Write the model to a file, atomically."""
+        """Atomically write the model to a file."""
         arrays: dict[str, Array] = {"weights": self.weights.get(), "shares": self.shares}
         if self.alpha is not None:
             arrays["alpha"] = self.alpha
@@ -187,7 +187,7 @@ class LatentClassifier(Predictor):
 
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
-    """Given `log p`, return `log sum_k p_k alpha_km`, shape (documents, classes)."""
+    """Given `log p` of latent classes, return `log sum_k p_k alpha_km` for each document and m."""
     # The largest probability of a row is at least 1 / latent, so it does not underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)

@@ -16,7 +16,7 @@ ROWS = 4096  # number of document rows that are projected at a time
 
 
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
-    """Project rows onto singular vectors, and scale nonzero results to unit length."""
+    """Project rows onto singular vectors, and scale all nonzero projections to unit length."""
     from scipy.sparse import csr_matrix
 
     matrix = as_matrix(matrix)

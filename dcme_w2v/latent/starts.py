@@ -1,4 +1,4 @@
-"""Initialize EM by computing the first posterior xi with one of several methods.
+"""Compute the first posterior xi for EM with one of several initialization methods.
 
 All starts except the random one are 0.9 times the result of a method plus 0.1 / K, because without
 labels a zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -31,7 +31,7 @@ _MIN_STEP = 1e-12
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The matrix A - B of the quadratic approximation, in factored form.
+    """The matrix A - B of the quadratic approximation to the cost, in factored form.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic approximation; lambda makes the median eigenvalue of `H` 1/2.
+        """Compute the quadratic approximation; lambda sets the median eigenvalue of H to 1/2.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Quadratic:
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return `P_Y xi`, in which each row is replaced by the mean of all rows with its label."""
+        """Return `P_Y xi`, in which the mean of all rows with the same label replaces each row."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
@@ -117,7 +117,7 @@ def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return the best local minimum of equation (3) from several descents, shape (n, latent)."""
+    """Return the best minimum of equation (3) found in several descents from random points."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)
@@ -142,7 +142,7 @@ def descend(
     step: float,
     iterations: int = ITERATIONS,
 ) -> tuple[F64, float]:
-    """Minimize a function of N points, each in a simplex, by projected gradient descent.
+    """Minimize a function of N points in a simplex by projected gradient descent.
 
     A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
     is; each search begins at twice the last step.
@@ -186,7 +186,7 @@ KEPT = 0.9
 
 
 class Starts:
-    """The starting points of a fit; the quadratic approximation is computed only once.
+    """Creates the starting points of a fit; the quadratic approximation is computed only once.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Starts:
         return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
-        """Return the starts that the options select, each as a method and its index.
+        """Return the starts that the options select, each as a method and an index.
 
         If there are no labels and few classes, most starts use the quadratic.
         """
@@ -224,7 +224,7 @@ class Starts:
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
-        """Return the first posterior for EM, shape (n, latent), from a method and the seed."""
+        """Compute EM's first posterior from a start method and the seed, shape (n, latent)."""
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
@@ -235,7 +235,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """Assign labels to K random groups; if there are fewer than K labels, split them."""
+        """Assign labels to K random groups; if there are fewer than K labels, split some labels."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Array helpers: finite values, immutability, memory mapping, chunks and weighted means."""
+"""Array helpers: checks for NaN, immutability, memory mapping, chunks and weighted means."""
 
 import contextlib
 import math
@@ -27,7 +27,7 @@ U32 = NDArray[np.uint32]
 
 
 class Immutable:
-    """Base class whose public attributes cannot be reassigned; private ones may be caches."""
+    """Base class whose public attributes cannot be reassigned; private attributes can be caches."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
@@ -82,7 +82,7 @@ def is_public(name: str) -> bool:
 
 
 def sealed(value: Any) -> Any:
-    """Make a value read-only, and return it or a read-only copy.
+    """Make a value read-only in place if possible; otherwise return a read-only copy.
 
     Arrays become read-only in place, including those in objects of this package; dicts and lists
     are replaced by read-only copies.
@@ -101,13 +101,13 @@ def sealed(value: Any) -> Any:
 
 
 def seal(owner: Any, is_learned: Callable[[str], bool] = is_public) -> None:
-    """Make the public attributes of an object read-only; private attributes may be caches."""
+    """Make the public attributes of an object read-only; private attributes can be caches."""
     held = getattr(owner, "__dict__", {})
     held.update({name: sealed(part) for name, part in held.items() if is_learned(name)})
 
 
 def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
-    """Return a read-only view of an array, or of its conversion to `dtype`."""
+    """Return a read-only view of an array, which is converted to `dtype` first."""
     try:
         array: Array = np.asanyarray(values, dtype=dtype).view()
     except OverflowError:
@@ -136,7 +136,7 @@ def infinite_row(rows: Array) -> int | None:
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore numpy's warnings about damaged or old headers; unreadable files raise errors."""
+    """Ignore numpy's warnings about headers that are damaged or old; errors are still raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -184,7 +184,7 @@ class ChunkedArray:
 
 
 def drop_pages(array: Array) -> None:
-    """Release the pages of a mapped file from memory; the system reads them again when needed.
+    """Release a mapped file's pages from memory; the system reads them again when they are needed.
 
     Nothing happens for arrays that are not mapped files, or on systems without support.
     """
@@ -232,7 +232,7 @@ def unit_vectors(rows: Array) -> Array:
 
 
 def specificity(rarity: Array) -> F64:
-    """Return each word's specificity to a group, given the logarithm of its rarity outside it.
+    """Return each word's specificity to a group, given the logarithm of its rarity in other groups.
 
     A word that occurs everywhere (rarity 0) does not describe any group, and few readers know the
     rarest words.
@@ -244,7 +244,7 @@ def specificity(rarity: Array) -> F64:
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:
-    """Return the mean of several tables, weighting each table's rows by their counts.
+    """Return the mean of several tables, in which each row is weighted by its count in each table.
 
     This is the weighted parameter mixture of Mann et al. (2009), with counts as weights.
 

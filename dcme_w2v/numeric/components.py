@@ -13,7 +13,7 @@ _SMALLEST = 1e-10  # squared singular values below this fraction of the largest 
 def singular_vectors(
     rows: csr_matrix | Array, count: int, seed: int, *, centered: bool
 ) -> tuple[F64, F64, F64]:
-    """Return the first singular vectors of rows, which are centered first if `centered`.
+    """Return the first singular vectors of rows; if `centered`, subtract the rows' mean first.
 
     Sparse rows stay sparse, because the mean is subtracted from products with the rows, not from
     the rows.

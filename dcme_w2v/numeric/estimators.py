@@ -1,4 +1,4 @@
-"""The parameters, labels and protocol of all estimators, without importing scikit-learn.
+"""The parameters, labels and protocol of all estimators; scikit-learn is not imported.
 
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 Importing scikit-learn takes 0.9 seconds of CPU time, but its tools require only methods, not a base
@@ -23,7 +23,7 @@ from .sparse_rows import is_sparse
 
 
 class Fitted:
-    """Base class of estimators; reading a learned attribute before `fit` raises an error.
+    """Base class of estimators; reading a learned attribute raises an error before `fit` is called.
 
     Several threads may use one object: each method call sees the result of a single `fit`, and a
     `fit` that fails changes nothing; see `parameters`.
@@ -33,7 +33,7 @@ class Fitted:
 
     @property
     def _progress(self) -> Any:
-        """The value of `verbose` as a `progress` argument: True, False, or a function."""
+        """Convert `verbose` to a `progress` argument: True, False or a function."""
         return self.verbose if callable(self.verbose) else bool(self.verbose)
 
     def __getattr__(self, name: str) -> Any:
@@ -51,7 +51,7 @@ class Fitted:
 
 
 def not_fitted() -> type[Exception]:
-    """Return scikit-learn's NotFittedError, or an equivalent class if it is not installed."""
+    """Return scikit-learn's NotFittedError, or an equivalent class without scikit-learn."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
@@ -60,7 +60,7 @@ def not_fitted() -> type[Exception]:
 
 
 class ProtocolEstimator(Fitted):
-    """An estimator with the methods that scikit-learn's tools call, but without its base class."""
+    """An estimator that has scikit-learn's protocol methods, but not its base classes."""
 
     _declared: tuple[type, dict[str, str]]
 
@@ -111,7 +111,7 @@ def _names_of(estimator: Any) -> list[str]:
 
 
 def tags_of_texts(tags: Any) -> Any:
-    """Change an estimator's scikit-learn tags to declare text input."""
+    """Change an estimator's scikit-learn tags to declare that its input is text."""
     tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
     tags.input_tags.two_d_array = tags.input_tags.sparse = False
     return tags
@@ -133,7 +133,7 @@ def parameters(
     last: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
-    """Return a class decorator that turns a dataclass's options into estimator parameters.
+    """Return a class decorator that makes the options of a dataclass parameters of an estimator.
 
     The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
     renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
@@ -189,7 +189,7 @@ def parameters(
 
 
 def _is_learned(attribute: str) -> bool:
-    """Return whether `fit`, rather than scikit-learn itself, sets an attribute."""
+    """Return whether an attribute is set by `fit` rather than by scikit-learn itself."""
     is_named = attribute.startswith("_") or attribute.endswith("_")
     return is_named and "sklearn" not in attribute
 
@@ -245,7 +245,7 @@ def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Convert `random_state` to an integer seed; for None, draw it from numpy's global state."""
+    """Convert `random_state` to an integer seed; None draws it from numpy's global generator."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -259,7 +259,7 @@ def _seed_of(random_state: Any) -> int:
 
 
 def is_unlabeled(labels: Array) -> Bools:
-    """Return a mask of the rows without a label, shape (rows,).
+    """Return a boolean mask of the rows that have no label, shape (rows,).
 
     An unlabeled row has the label -1, None, NaN or NA, or "-1", because numpy converts -1 in a list
     of names to "-1".
@@ -274,7 +274,7 @@ def is_unlabeled(labels: Array) -> Bools:
 
 
 def check_all_labeled(y: Any) -> None:
-    """Raise an error or warn if rows look unlabeled although the estimator requires labels.
+    """Raise an error or a warning if rows look unlabeled but the estimator requires labels.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def check_all_labeled(y: Any) -> None:
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:
-    """Fill in a label for each unlabeled row, and return which rows are unlabeled.
+    """Give unlabeled rows an arbitrary label, and return which rows are unlabeled.
 
     Integers that numpy converted to floats because of NaN become integers again; see
     `is_unlabeled`.

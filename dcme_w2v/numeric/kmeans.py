@@ -18,7 +18,7 @@ def kmeans(
     threads: int | None = None,
     rounds: int = ROUNDS,
 ) -> tuple[F64, I64]:
-    """Cluster points by Lloyd's algorithm with k-means++ initialization.
+    """Cluster points by Lloyd's algorithm, initialized by k-means++.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def kmeans(
 
 
 def memberships(nearest: I64, clusters: int) -> F32:
-    """Return a matrix, shape (points, clusters), with a 1 in the column of each point's cluster."""
+    """Return a 0/1 matrix of shape (points, clusters), with a 1 for each point's cluster."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
     return chosen
@@ -80,7 +80,7 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> F64:
-    """Draw centers from the points with probabilities proportional to squared distances.
+    """Draw initial centers from the points, with probabilities proportional to squared distances.
 
     Several candidates are drawn, and the best one becomes the center, as the authors recommend.
     """
@@ -125,7 +125,7 @@ def _assigned(
     centers: F64,
     threads: int | None,
 ) -> tuple[I64, F32]:
-    """Return the nearest center of each point, and the squared distance between them."""
+    """Return each point's nearest center, and the squared distance to this center."""
     single = centers.astype(np.float32)
 
     def nearest(rows: slice) -> tuple[I64, F32]:

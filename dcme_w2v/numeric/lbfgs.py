@@ -79,7 +79,7 @@ def minimize(
 
 
 class _Values:
-    """The function to minimize; small changes in its value are computed from gradients.
+    """Wraps the function to minimize; small changes in its value are computed from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.
@@ -92,7 +92,7 @@ class _Values:
         self.latest: Evaluation | None = None
 
     def __call__(self, point: F64) -> tuple[float, F64]:
-        """Return the value and the gradient at a flat point."""
+        """Return the function's value and gradient at a flattened point."""
         value, gradient = self._function(point.reshape(self._shape))
         gradient, base = gradient.ravel(), self.base
         if base is not None and abs(value - base[1]) <= self._precision * abs(base[1]):

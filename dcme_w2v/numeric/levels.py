@@ -1,4 +1,4 @@
-"""Quantize weighted numbers to levels: the centers of optimal clusters, one fixed at 0.
+"""Quantize weighted numbers to levels: the centers of optimal clusters, of which one is 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -25,7 +25,7 @@ GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 @dataclass(frozen=True)
 class Levels:
-    """The levels to which numbers are quantized.
+    """The levels to which numbers are quantized, and the level of each number.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Find the levels with the smallest loss: the optimum of equation (1) for fixed signs.
+    """Find the levels with the smallest loss, the optimum of equation (1) if the signs are fixed.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
 def in_equal_ratios(
     parts: Iterable[tuple[F64, F64]], highest: float, lowest: float, count: int
 ) -> Levels:
-    """Quantize to a geometric sequence of levels, from the largest to the smallest number.
+    """Quantize numbers to a geometric sequence of levels from the largest to the smallest number.
 
     If there are many levels, their loss is nearly the smallest possible one; see `fit_levels`.
     `parts` are numbers and weights.
@@ -79,7 +79,7 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Find levels by the paper's ADMM (Fig. 2); also return the number of iterations.
+    """Find levels by the paper's ADMM algorithm (Fig. 2); also return the number of iterations.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _sums(numbers: F64) -> F64:
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Compute the loss D_k(j) of the first j numbers for each j, and the last cluster's start."""
+    """For each j, compute the loss D_k(j) of the first j numbers and the last cluster's start."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
@@ -191,5 +191,5 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 
 
 def _nearest(grid: F64, numbers: F64) -> I64:
-    """Return the index of the grid value nearest to each number, or of the higher one if tied."""
+    """Return the index of the grid value nearest to each number; for ties, the higher index."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

@@ -1,4 +1,4 @@
-"""Find the highest-scoring rows for many queries, exactly and with ties in row order.
+"""Find the rows with the highest scores for many queries, exactly; ties are in row order.
 
 The last digits of scores that BLAS computes depend on the block size, so that equal rows may get
 different scores. BLAS scores therefore only select candidates, the rows whose upper bound is at
@@ -56,7 +56,7 @@ def best_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the k best rows for each query; ties are in row order.
+    """Yield the k best rows for each query; equal scores are in row order.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the k rows most similar to each query by cosine, and their cosines.
+    """Yield the k rows with the highest cosine similarity to each query, and their cosines.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ def nearest_rows(
 
 
 def error_of_cosines(matrix: F32 | I8) -> np.float32:
-    """Return an upper bound on BLAS's rounding error in cosines with the rows of a matrix."""
+    """Return an upper bound on BLAS rounding errors in cosines with the rows of a matrix."""
     return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row with the same row of `others`, or 0 if either row is zero.
+    """Return the cosine of each row and the same row of `others`; 0 if either row is zero.
 
     Equal rows always have equal cosines, regardless of the other rows.
     """

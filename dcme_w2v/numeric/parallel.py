@@ -1,4 +1,4 @@
-"""Apply functions to items or to blocks of rows in several threads, and return results in order.
+"""Apply functions to items or blocks of rows in several threads; return results in order.
 
 Results, and sums over them in block order, do not depend on the number of threads.
 """
@@ -21,7 +21,7 @@ _BLOCK_ROWS = 4096
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], threads: int | None = None
 ) -> Iterator[R]:
-    """Yield function(item) for each item, in order; threads work only a few items ahead.
+    """Yield function(item) for each item, in order; threads compute only a few items in advance.
 
     The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """A limit of one BLAS thread per process, in force while at least one caller requests it."""
+    """Limits BLAS to one thread in this process as long as at least one caller requires it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -87,7 +87,7 @@ class _Blas:
                 library.clear_controlling_thread(force=True)
 
     def _found_more(self) -> bool:
-        """Find the loaded BLAS libraries, and return whether there are others than before.
+        """Search for BLAS libraries if new ones may be loaded; return whether a search was made.
 
         The search takes milliseconds. It is repeated only after `scipy.linalg` has loaded scipy's
         copy of BLAS, which `scipy.sparse` does not need.

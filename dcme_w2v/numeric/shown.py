@@ -31,7 +31,7 @@ class Shown:
 
 
 def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
-    """Format an HTML table; a cell that contains tuples shows their first elements."""
+    """Format an HTML table; a cell that contains tuples shows the first element of each."""
     lines = [*([("th", head)] if head else ()), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{_cell(one)}</{tag}>" for one in row) for tag, row in lines)
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"

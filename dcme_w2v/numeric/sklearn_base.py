@@ -1,4 +1,4 @@
-"""Base classes that inherit from scikit-learn, and row checks that use scikit-learn."""
+"""Base classes that inherit from scikit-learn, and checks of rows that use scikit-learn."""
 
 import contextlib
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
-    """Check rows without labels; return them in the same form as `check_training`."""
+    """Check rows without labels; return the rows in the same form as `check_training` does."""
     with _advising(estimator):
         rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
     return check_rows(csr_matrix(rows))

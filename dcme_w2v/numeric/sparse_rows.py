@@ -60,7 +60,7 @@ class CompressedRows:
         return CompressedRows((self.data[at], self.indices[at], starts), shape)
 
     def entries(self, kept: Bools) -> CompressedRows:
-        """Keep only the entries that a mask selects; the shape does not change."""
+        """Keep only the entries that a mask selects, without changing the shape."""
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 
@@ -69,7 +69,7 @@ class CompressedRows:
         return np.diff(np.append(0.0, np.cumsum(self.data, dtype=np.float64))[self.indptr])
 
     def matrix(self) -> csr_matrix:
-        """Return a csr_matrix that shares the arrays."""
+        """Return a csr_matrix that shares the arrays of these rows."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
@@ -91,12 +91,12 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
-    """Return rows as a csr_matrix that shares their arrays."""
+    """Return rows as a csr_matrix that shares the arrays of the rows."""
     return rows.matrix() if isinstance(rows, CompressedRows) else rows
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
-    """Return a copy of rows with other values, and optionally another number of columns."""
+    """Return a copy of rows with other values and, optionally, another number of columns."""
     shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 
@@ -113,7 +113,7 @@ def unit_rows(matrix: Any) -> Any:
 
 
 def within_blocks(matrix: Any, is_second: Bools) -> Any:
-    """In every row, scale each of two column blocks to unit length."""
+    """Scale each row's entries to unit length, separately in each of two column blocks."""
     data = np.array(matrix.data, dtype=np.float32)
     starts = np.asarray(matrix.indptr, dtype=np.int64)
     scale_blocks(data, np.asarray(matrix.indices, np.int32), starts, is_second.view(np.uint8))
@@ -133,7 +133,7 @@ def inner_products(matrix: csr_matrix) -> F32:
 def rotated(
     matrix: csr_matrix, products_of: Callable[[csr_matrix], F32] = inner_products
 ) -> csr_matrix:
-    """If there are few long rows, return shorter rows that have the same inner products.
+    """If there are few long rows, return shorter rows with the same inner products.
 
     The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
     penalty has the same scores on these rows, but takes less time to train.
@@ -195,7 +195,7 @@ def check_rows(X: Any) -> csr_matrix:
 
 
 def checked_rows(X: Any) -> csr_matrix:
-    """Check rows as `check_rows` does, but raise ValueError, to which readers add a file name."""
+    """Check rows like `check_rows`, but raise ValueError, so that callers can add a file name."""
     from scipy.sparse import csr_matrix, issparse
 
     if not issparse(X):

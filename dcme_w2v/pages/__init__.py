@@ -1,1 +1,1 @@
-"""The HTML page that `explore` writes to show vectors in a browser."""
+"""The HTML page that the command `explore` writes for viewing vectors in a browser."""

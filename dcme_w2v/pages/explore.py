@@ -1,4 +1,4 @@
-"""Build a self-contained HTML page with vectors, a map, and a script that searches the vectors.
+"""Build a self-contained HTML page with vectors, a map, and a script that searches them.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
 the user's text is never parsed as HTML. The page forbids all network by its
@@ -86,7 +86,7 @@ class Items:
 
     @property
     def of_words(self) -> bool:
-        """Whether the items are words, which are sorted by frequency."""
+        """Whether the items are words, which are sorted by descending frequency."""
         return self.counts is not None
 
 
@@ -135,7 +135,7 @@ def read_items(
 
 
 def _titles(texts: Iterable[str]) -> list[str]:
-    """Shorten texts to titles, and add numbers so that all titles are distinct and nonempty."""
+    """Shorten texts to titles, and number equal or empty titles so that all are distinct."""
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
@@ -146,7 +146,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Project sparse rows onto their first singular vectors, which nearly preserves cosines."""
+    """Project sparse rows onto their first singular vectors; their cosines change little."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)
@@ -170,7 +170,7 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
 
 
 class Label(NamedTuple):
-    """A label on the map: its words, the row next to which it appears, its zoom level and color."""
+    """A label on the map: its words, color and zoom level, and the row next to which it appears."""
 
     words: list[str]
     row: int
@@ -182,7 +182,7 @@ Groups = tuple[U8, list[Label]]  # each row's color, and the labels on the map
 
 
 def given_groups(groups: Sequence[str], points: F64) -> Groups:
-    """Return row colors and map labels for the groups in a labels file, the largest group first."""
+    """Return row colors and map labels for a labels file's groups, in descending order of size."""
     own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
     colors, labels = np.minimum(own, COLORS - 1), []
     for group in range(min(int(own.max()) + 1, _LEVELS[-1][0])):
@@ -193,7 +193,7 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
 
 
 def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> list[Groups]:
-    """Group similar rows across all files; return each file's row colors and map labels.
+    """Group similar rows of all files together; return the row colors and map labels of each file.
 
     For documents, the labels have no words.
     """
@@ -232,7 +232,7 @@ def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> G
 
 
 def together(every: Sequence[Items]) -> list[list[Items]]:
-    """Align the second file's vectors to the first file's if they share enough words."""
+    """Align the second file's vectors with the first file's vectors if they share enough words."""
     apart = [[items] for items in every]
     if len(every) < 2 or not (every[0].of_words and every[1].of_words):
         return apart
@@ -248,7 +248,7 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
 
 
 def changes(first: Items, second: Items) -> list[list[str | float]]:
-    """Return words whose vectors differ between two files, with their change and neighbors.
+    """Return words whose vectors differ between two files, with their changes and neighbors.
 
     The list is empty if too few words are frequent enough to be compared.
     """
@@ -275,7 +275,7 @@ def _by_size(groups: I64) -> I64:
 
 
 def _middle(rows: I64, points: F64) -> int:
-    """Return the group member nearest to the group's median point on the map."""
+    """Return the group member that is nearest to the median point of its group on the map."""
     apart = points[rows] - np.median(points[rows], axis=0)
     return int(rows[np.argmin((apart**2).sum(axis=1))])
 
@@ -335,7 +335,7 @@ def _blocks_of(
 
 
 def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
-    """Return example queries: words from the groups, and analogies whose words are known."""
+    """Return example queries: words from the groups, and analogies of words in the vocabulary."""
     coarse = [label for label in labels if label.level == 0]
     if not items.of_words or items.groups:
         return [items.names[label.row] for label in coarse[:EXAMPLES]]
@@ -347,7 +347,7 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
 
 
 def _in_range(points: F64) -> F64:
-    """Center points, and scale both axes equally to the range of int16."""
+    """Center points, and scale both axes by the same factor to the range of int16."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0
     return np.asarray((points - center) / extent * 32767)

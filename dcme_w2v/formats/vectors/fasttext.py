@@ -1,4 +1,4 @@
-"""Read and write fastText models (`.bin`), which contain words, n-grams and two tables.
+"""Read and write fastText models (`.bin`): words, n-grams, and input and output tables.
 
 All numbers are little-endian and packed. In this order::
 
@@ -126,7 +126,7 @@ def read_fasttext(
 
 
 def kept(rows: F32, mmap: bool) -> F32:
-    """Return memory-mapped rows unchanged if `mmap` is true, and otherwise a copy."""
+    """Return memory-mapped rows themselves if `mmap` is true, or otherwise a copy of the rows."""
     return rows if mmap else np.array(rows)
 
 
@@ -162,7 +162,7 @@ def _quantized(path: str) -> FormatError:
 
 
 def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I64, int]:
-    """Return a model's words and counts, and the offset at which these entries end."""
+    """Return the words and counts of a model, and the file offset at which they end."""
     texts, counts, at = [], [], HEAD.size
     for number in range(header["entries"]):
         end = data.find(b"\0", at)

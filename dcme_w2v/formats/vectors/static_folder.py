@@ -246,7 +246,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return each ID's token, or None for the unknown token; remove "model" from `found`."""
+    """Return each ID's token (None for the unknown token), and remove "model" from `found`."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:

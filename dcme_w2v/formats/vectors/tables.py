@@ -1,4 +1,4 @@
-"""The contents of a word-vector file: words and all of their tables."""
+"""The contents of a word-vector file: words, their vectors and additional tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITTEN_AT_ONCE = 1 << 21  # matrices are written in blocks of at most this man
 
 
 class WordTables(Immutable):
-    """Words with their vectors, counts and other tables, to which `dcme_w2v.Vectors` adds queries.
+    """Words with their vectors, counts and other tables; `dcme_w2v.Vectors` adds queries.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class WordTables(Immutable):
             raise UsageError(f"word {row + 1} is empty; remove or replace this word")
 
     def arrays(self) -> dict[str, F32]:
-        """Return all arrays by name; with n-grams, ``own`` contains the words' own vectors."""
+        """Return all arrays by name; with n-grams, ``own`` contains the vectors of whole words."""
         named: dict[str, F32 | None] = {"vectors": self.vectors}
         if self.context is not None:
             named["context"] = self.context.vectors

@@ -51,7 +51,7 @@ _NOT_SO = {".csv", ".tsv", ".json"}  # suffixes that suggest a text format other
 def save_vectors(
     path: PathLike, tables: WordTables, format: str | None = None, header: bool = True
 ) -> None:
-    """Write word vectors, and all other tables that the format supports.
+    """Write word vectors, and all additional tables that the format supports.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
 def load_vectors(
     path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
 ) -> T:
-    """Read word vectors of a known kind; memory-mapped values are not checked.
+    """Read word vectors from a file of a known format; memory-mapped values are not checked.
 
     Raises
     ------
@@ -422,7 +422,7 @@ def manifest_of(
 
 
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write the manifest to PATH.json; no command requires this file.
+    """Write the manifest to PATH.json; a missing manifest does not affect any command.
 
     Nothing is written for a stream or for vectors without a manifest. A file of another kind is
     not replaced.
@@ -447,7 +447,7 @@ def read_manifest(path: PathLike) -> dict[str, Any] | None:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Format the token counts of a run as one line, including any tokens unaccounted for."""
+    """Format the token counts of a run as one line, which also reports any missing tokens."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

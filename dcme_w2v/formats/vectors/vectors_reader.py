@@ -44,7 +44,7 @@ _FOREIGN = {
 
 
 def kind_of_file(path: PathLike) -> str | None:
-    """Return "safetensors" or "fasttext", or None for word2vec formats and streams."""
+    """Return "safetensors" or "fasttext", or None for word2vec formats and for streams."""
     if is_stream(path):
         return None
     with Path(path).open("rb") as file:
@@ -84,12 +84,12 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def no_faults() -> I64:
-    """Return an empty table of faults: for each kind, the count, the first row and its offset."""
+    """Return an empty fault table: the count, first row and byte offset of each kind of fault."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 def word_faults(words: Words) -> I64:
-    """Return the faults in a list of words, in a table of the form that `no_faults` returns."""
+    """Return a fault table, as created by `no_faults`, of the faults in a list of words."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -118,7 +118,7 @@ def words_of(parts: Sequence[Part]) -> Words:
 
 
 class RowReader:
-    """The rows of one text or binary file.
+    """Reads the rows of one text or binary vector file.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Read `promised` and `dim` from the header; return the offset of the first row."""
+        """Read `promised` and `dim` from the file's header; return the offset of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
@@ -196,7 +196,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise an error if the first lines have no words, or have quoted words (R's default).
+        """Raise an error if the first lines have no words, or have quoted words as R writes them.
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
@@ -213,7 +213,7 @@ class RowReader:
             )
 
     def _looks_binary(self) -> bool:
-        """Detect a binary file by its first row, or by its first block if the row is ambiguous."""
+        """Detect a binary file by its first row or, if that is ambiguous, by its first block."""
         block = self._block
         fields = block.tobytes().partition(b"\n")[0].split()
         text = not self.promised or (
@@ -237,7 +237,7 @@ class RowReader:
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
-        """Return the next block: the remainder of the previous block, then more of the file."""
+        """Return the next block, which begins with the unread remainder of the previous block."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -247,7 +247,7 @@ class RowReader:
         return block[:filled]
 
     def room(self, limit: int | None) -> F32 | None:
-        """Allocate a matrix for `parts` to fill, if the header and the file size agree.
+        """Allocate the matrix that `parts` fills, after comparing the header with the file size.
 
         Return None without a header, or if the file is compressed and its size unknown.
         """
@@ -319,17 +319,17 @@ class RowReader:
         self.left = 0 if self.binary and block[:2].tobytes() == b"\n" else len(block)
 
     def place(self, row: int, offset: int) -> str:
-        """Format the position of a row for messages: a line of text, or a byte of a binary file."""
+        """Format a row's position for messages: the line of a text file, or a byte offset."""
         if self.binary:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
 
     def row_place(self, row: int) -> str:
-        """Format the position of a row for messages if its byte offset is unknown."""
+        """Format a row's position for messages if the row's byte offset is unknown."""
         return f"{self.path}: row {row + 1}" if self.binary else self.place(row, 0)
 
     def position_in(self, part: Part, kind: int) -> str:
-        """Format the position of the first fault of this kind in a part."""
+        """Format the position in a part of the first fault of this kind, for messages."""
         _, row, offset = part.faults[kind].tolist()
         return self.place(part.first + row, part.offset + offset)
 
