@@ -124,7 +124,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Describe a word-vector file, from its header and its manifest."""
+    """Describe a word-vector file on the basis of its header and its manifest."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:
@@ -143,7 +143,7 @@ def _vectors(path: str) -> Facts:
 
 
 def as_text(facts: Mapping[str, Any], indent: str = "") -> str:
-    """Format a mapping as lines ``key: value``; nested mappings are indented below their keys."""
+    """Format a mapping as ``key: value`` lines, with nested mappings indented below their keys."""
     lines = []
     for key, value in facts.items():
         name = f"{indent}{_printable(key.replace('_', ' '))}"
@@ -170,5 +170,5 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Remove control characters, because a terminal would interpret them."""
+    """Escape control characters, because a terminal would interpret them."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -118,7 +118,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def _options_in(cls: type) -> tuple[Declaration, ...]:
-    """Return the fields of a dataclass that are options; choices of a preset are its names."""
+    """Return the fields of a dataclass that are options; the choices of a preset are its names."""
     found, kinds = [], typing.get_type_hints(cls)
     heading = getattr(cls, "group", "Other")
     for item in dataclasses.fields(cls):
@@ -135,7 +135,7 @@ options_in: Callable[[type], tuple[Declaration, ...]] = functools.cache(_options
 
 
 def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
-    """Return the role, flag and value of each option that is a path."""
+    """Return the role, the flag and the value of each option that is a path."""
     return [
         (item.path, flag_of(item.name), getattr(one, item.name))
         for one in options
@@ -145,7 +145,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return numpydoc entries for options, which `names` may rename."""
+    """Return the numpydoc entries of options, which `names` can rename."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
@@ -157,7 +157,7 @@ def described(options: Sequence[Declaration], names: Mapping[str, str] | None = 
 
 
 def flag_of(name: str) -> str:
-    """Return the command-line flag of an option: ``min_count`` is ``--min-count``."""
+    """Return the command-line flag of an option, such as ``--min-count`` for ``min_count``."""
     return "--" + name.replace("_", "-")
 
 
@@ -167,20 +167,20 @@ def values_of(options: Any, *classes: type) -> dict[str, Any]:
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Create an object of `cls` from the fields that it shares with a larger options object."""
+    """Create an object of `cls` from the fields that it has in common with the options object."""
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(options, name) for name in names})
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return a copy of the options, with values from `found` in place of None."""
+    """Return a copy of the options in which values from `found` replace None."""
     result = copy.copy(options)
     vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
     return result
 
 
 def filled_rates(options: T, found: Mapping[str, Any]) -> T:
-    """Fill in options as `filled` does, with --lr / 10,000 as the default of --min-lr.
+    """Fill in options like `filled`, and set --min-lr to --lr / 10,000 by default.
 
     Raises
     ------
@@ -214,13 +214,13 @@ class Checked:
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Create options from a mapping; errors for unknown names suggest known names."""
+        """Create options from a mapping; errors about unknown names suggest similar names."""
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's options, with a preset's values for all other options.
+    """Return the user's options, completed with the values of a preset.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -231,7 +231,7 @@ def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `UnknownOptionError` with a suggestion if a name is unknown."""
+    """Raise `UnknownOptionError`, which suggests a similar name, if a name is unknown."""
     known = [*known]
     for name in given:
         if name not in known:
@@ -239,7 +239,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function, so that an unknown argument raises an error with a suggestion."""
+    """Decorate a function so that unknown arguments raise an error that suggests a similar name."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -251,13 +251,13 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def whole_number(name: str, value: Any, least: int = 1, most: float | None = None) -> int:
-    """Convert an argument to int; raise `UsageError` if it is not an integer in the range."""
+    """Convert an argument to int; raise `UsageError` if it is not an integer within the bounds."""
     declared = Declaration(name, int, False, None, "", minimum=least, maximum=most)
     return int(checked_value(value, declared))
 
 
 def checked_value(value: Any, declared: Declaration) -> Any:
-    """Convert a value to the type of its option; raise an error if the value is invalid."""
+    """Convert a value to the type of its option; raise an error if this is not possible."""
     kind, name = declared.type, declared.name
     flag = name if name.startswith("-") else flag_of(name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
@@ -290,7 +290,7 @@ def checked_value(value: Any, declared: Declaration) -> Any:
 def check_conflicts(
     declared: Iterable[Declaration], values: Mapping[str, Any], given: Container[str] = ()
 ) -> None:
-    """Raise an error if options conflict, or only warn if the declaration is not strict.
+    """Raise an error if options conflict; only warn if the conflict is declared as a warning.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def check_conflicts(
 def _conflicts(
     item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
-    """Yield the reasons why an option has no effect in combination with the other options."""
+    """Yield the reasons why an option has no effect when combined with the other options."""
     for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
@@ -356,7 +356,7 @@ def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, 
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Format an option for messages: with its value, unless it is a switch."""
+    """Format an option for messages, with its value unless the option is a switch."""
     if value is True:
         return flag_of(name)
     return f"{flag_of(name)}={shown(value)}"
@@ -368,7 +368,7 @@ def shown(value: Any) -> str:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """Join values in the form "a, b or c"."""
+    """Join values as in "a, b or c"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -402,11 +402,11 @@ ENCODING_ERRORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ThreadsOptions(Checked):
-    """The option for the number of threads, for functions without other options."""
+    """The option for the number of threads, used by functions that have no other options."""
 
     threads: int | None = option(**THREADS)
 
 
 def threads_of(given: int | None) -> int:
-    """Check a number of threads; if it is None, return the number of available CPUs."""
+    """Check a number of threads; if the number is None, return the number of available CPUs."""
     return ThreadsOptions(given).threads or default_threads()

@@ -30,7 +30,7 @@ def in_python_terms(message: str) -> str:
 
 
 def in_shell_terms(message: str) -> str:
-    """Convert options in a message to shell form, such as --min-count=0 to --min-count 0."""
+    """Convert options in a message to shell form, for example --min-count=0 to --min-count 0."""
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
@@ -50,7 +50,7 @@ def without_secrets(text: str) -> str:
 class _Marked(Exception):
     @property
     def message(self) -> str:
-        """The message with options written as --name=value, for use in other messages."""
+        """The message with options in the form --name=value, for use in other messages."""
         return without_secrets(str(self.args[0])) if self.args else ""
 
     def __str__(self) -> str:
@@ -63,12 +63,12 @@ class DcmeError(_Marked):
     exit_code = 1  # the exit code of the program after this error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as a call of the class, because Dask would call ``__new__`` of only one base."""
+        """Pickle as a call of the class, because Dask would use ``__new__`` of only one base."""
         return type(self), self.args, self.__dict__
 
 
 class UsageError(DcmeError, ValueError):
-    """An option or an argument cannot be used as given."""
+    """An option or argument is invalid or conflicts with another one."""
 
     exit_code = 2
 
@@ -120,7 +120,7 @@ class ClusterError(DcmeError, RuntimeError):
 def import_optional(
     module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
 ) -> Any:
-    """Import a module of an optional package; the error for a missing one says how to install it.
+    """Import a module of an optional package; if it is missing, raise an error with advice.
 
     The error names the package instead of an extra of dcme-w2v, because pip finds the package
     however dcme-w2v was installed.
@@ -133,7 +133,7 @@ def import_optional(
 
 
 class Interrupted(DcmeError):
-    """A signal ended the run; the exit code is 128 plus the signal's number."""
+    """A signal ended the run, which exits with code 128 plus the signal's number."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -141,11 +141,11 @@ class Interrupted(DcmeError):
 
 
 class DcmeWarning(_Marked, UserWarning):
-    """A warning about a request that is carried out but is probably a mistake."""
+    """A warning about a request that is executed although it is probably a mistake."""
 
 
 def warn(message: str) -> None:
-    """Issue a warning that points to the caller's line outside this package.
+    """Issue a warning for the line outside this package that called it.
 
     The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """

@@ -1,1 +1,1 @@
-"""The command line: each module parses arguments, calls the Python API and prints results."""
+"""The command line, whose modules parse arguments, call the Python API and print results."""

@@ -1,4 +1,4 @@
-"""Base classes of commands and command groups, with grouped help and suggestions of names."""
+"""Base classes of commands and groups, which group options in the help and suggest names."""
 
 import functools
 import warnings
@@ -42,7 +42,7 @@ help_all = click.Option(
 
 
 class Command(click.Command):
-    """A command that groups options in its help, checks paths, and shows an example.
+    """A command that shows its options under headings, checks paths, and prints an example.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Command(click.Command):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
 
     def repeated(self, args: list[str]) -> list[str]:
-        """Repeat the flag of a multi-value option before each of its values."""
+        """Insert the flag of an option before each of its values if it takes several values."""
         options = (one for one in self.params if isinstance(one, Option) and one.multiple)
         many = {flag for one in options if str(one.metavar).endswith("...") for flag in one.opts}
         found, flag = list[str](), ""
@@ -93,13 +93,13 @@ class Command(click.Command):
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, including ``--help-all`` if some options are advanced."""
+        """Return the parameters, with ``--help-all`` if any option is advanced."""
         found = [*super().get_params(ctx), *self._switches]
         has_more = any(getattr(one, "advanced", False) for one in found)
         return [*found, help_all] if has_more else found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; show the help if there are none although one is required."""
+        """Parse the arguments; without arguments, show the help if an argument is required."""
         needed = any(param.required or param.name == "corpus" for param in self.params)
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
@@ -177,7 +177,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the example below the options."""
+        """Write the usage example below the options."""
         if self.example:
             with formatter.section("Example"):
                 for line in self.example.splitlines():
@@ -188,7 +188,7 @@ command = functools.partial(click.command, cls=Command)
 
 
 def shown_name(param: click.Parameter) -> str:
-    """Return a parameter's name as used in messages."""
+    """Return the name of a parameter as it appears in messages."""
     if isinstance(param, click.Argument):
         return param.human_readable_name.strip("[].")
     return max(param.opts, key=len)
@@ -200,14 +200,14 @@ class Group(click.Group):
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with the complete first sentence of each help text."""
+        """List the commands, each with the complete first sentence of its help text."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; if there are none, show the help and exit with a usage error."""
+        """Parse the arguments; without arguments, show the help and exit with a usage error."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
@@ -216,7 +216,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is named by the first argument."""
+        """Find the command whose name is the first argument."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -240,7 +240,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return the hidden word2vec.c switches for a command with these options."""
+    """Return the hidden word2vec.c switches that a command with these options supports."""
     found = ["train"]
     for switch, values in SWITCHES.items():
         found += [switch] if {one[0] for one in values.values() if one} <= names else []
@@ -248,7 +248,7 @@ def switches(names: set[str | None]) -> list[click.Parameter]:
 
 
 def set_switched(ctx: click.Context) -> None:
-    """Replace word2vec.c switches with the equivalent options.
+    """Replace values of word2vec.c switches with the equivalent options.
 
     Raises
     ------

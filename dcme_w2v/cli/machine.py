@@ -1,4 +1,4 @@
-"""The commands ``demo`` (train on text found on this machine) and ``doctor``."""
+"""The commands ``demo``, which trains on text found on this machine, and ``doctor``."""
 
 import ast
 import contextlib
@@ -126,7 +126,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strings(path: Path) -> Iterator[str]:
-    """Yield the strings in a Python file, which are mostly documentation."""
+    """Yield the string literals in a Python file, most of which are documentation."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -139,7 +139,7 @@ def _strings(path: Path) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield a text's paragraphs of at least five words in lower case, without code examples."""
+    """Yield a text's paragraphs with at least five words, lowercased and without code examples."""
     for block in re.split(r"\n\s*\n", text):
         lines = (one for one in block.splitlines() if not one.lstrip().startswith((">>>", "...")))
         words = WORD.findall(" ".join(lines).lower())

@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
-    """Call `prepare`, run one command line, and return its exit code."""
+    """Call `prepare`, run the command line, and return the exit code."""
     try:
         try:  # exits the process if a shell requests completions
             program._main_shell_completion({}, "dcme-w2v")
@@ -138,7 +138,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _show(others: Callable[..., None], message: Warning | str, *more: Any, **named: Any) -> None:
-    """Print a warning from this package as one line."""
+    """Print a warning that this package has issued as one line."""
     if isinstance(message, DcmeWarning):
         click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
     else:
@@ -146,7 +146,7 @@ def _show(others: Callable[..., None], message: Warning | str, *more: Any, **nam
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
-    """Rewrite click's message about an option or argument in this program's style."""
+    """Rewrite a click error message about an option or argument in the style of this program."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         name = error.option_name  # for the option -sizee, click reports only -s
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
@@ -167,7 +167,7 @@ def _see(ctx: click.Context) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Describe an OSError about a file, and say what to do."""
+    """Convert an OSError about a file to an error message that says what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
         return f"{text}is a folder; use a file"

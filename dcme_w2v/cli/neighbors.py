@@ -1,4 +1,4 @@
-"""The command `neighbors`, with its loop that answers queries about words."""
+"""The command `neighbors`, which answers queries from arguments, a prompt or a pipe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
-    """Answer the words on the command line, or each line of standard input if there are none.
+    """Answer the words on the command line or, if there are none, each line of standard input.
 
     An error is printed but does not end a batch. As in `grep`, the exit code is 1 if no line had an
     answer.
@@ -70,7 +70,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of input lines: one line from a prompt, or else all lines that have arrived."""
+    """Yield lists of input lines: one line from a prompt, or all lines that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -82,12 +82,12 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Decode a line, so that words with invalid UTF-8 are not in any vocabulary."""
+    """Decode a line and escape invalid UTF-8, so that invalid words match no vocabulary word."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def _prompted() -> Iterator[str]:
-    """Yield lines typed at a prompt with line editing and history."""
+    """Yield the lines that a user types at a prompt, with line editing and history."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")
     prompt = "> " if sys.stdout.isatty() else ""  # do not print a prompt if output goes to a file
@@ -175,7 +175,7 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Lowercase a word (which may have a sign) if only that form is in the vocabulary."""
+    """Lowercase a word, with or without a sign, if only the lowercase word is in the vocabulary."""
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()
@@ -184,7 +184,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors of each query in a line, in one vector file."""
+    """Return the neighbors that one vector file contains for each query in a line."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -194,7 +194,7 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Store with each neighbor in a record the number of other files that also list it."""
+    """Store, for each neighbor in a record, the number of files that list it for the same query."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
@@ -218,7 +218,7 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
 
 
 def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
-    """Return the words that have a vector, and warn about the others."""
+    """Return the words that have a vector; warn about words that have none."""
     known = [word for word in words if word in v]
     if not known:
         raise UsageError(
@@ -231,7 +231,7 @@ def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
 
 
 def _no_vector(path: str, missing: Sequence[str], vocabulary: Sequence[str]) -> str:
-    """Return a message about words without vectors that suggests similarly spelled words."""
+    """Return a message that lists words without vectors and suggests similarly spelled words."""
     from dcme_w2v.words.neighbors import nearest_spelling
 
     near = [(word, nearest_spelling(vocabulary, word)) for word in missing]

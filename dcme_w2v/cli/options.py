@@ -34,12 +34,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def dashed(name: str) -> str:
-    """Replace underscores with dashes: ``min_count`` becomes ``min-count``."""
+    """Replace underscores in a name with dashes: ``min_count`` becomes ``min-count``."""
     return name.replace("_", "-")
 
 
 class Option(click.Option):
-    """A click option with a heading; advanced options appear only in ``--help-all``.
+    """A click option that has a heading in the help; only ``--help-all`` shows advanced options.
 
     `path` is the role of a path, `declared` the declaration if the option is a dataclass field,
     `word2vec` its name in word2vec.c, and `bare` its value if it is given without one.
@@ -76,7 +76,7 @@ EXPLICIT = "\0"
 
 
 class Count(click.IntRange):
-    """A bounded integer, with the same error messages as for options declared in dataclasses."""
+    """A bounded integer whose error messages match those of options declared in dataclasses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the value as an integer within the bounds."""
@@ -87,7 +87,7 @@ class Count(click.IntRange):
 
 # `ParamType` is generic only in later versions of click.
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Converts a value to its type if possible; otherwise, the dataclass reports the error."""
+    """A parameter type that leaves values it cannot convert for the dataclass to report."""
 
     name = "value"
 
@@ -96,7 +96,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert a value to its type (2^20 is a power), or return it unchanged if that fails."""
+        """Convert a value to its type, with 2^20 read as a power, or return it unchanged."""
         if isinstance(value, str):
             value = value.removeprefix(EXPLICIT)
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
@@ -153,12 +153,12 @@ def flag(
 
 
 def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorated], Decorated]:
-    """Combine decorators into one; the first decorator becomes the outermost."""
+    """Combine a list of decorators into one, with the first decorator outermost."""
     return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
 
 
 class Argument(click.Argument):
-    """A command argument with a path role (such as "reads") and a default value `missing`."""
+    """A command argument that has a path role, such as "reads", and a default value `missing`."""
 
     def __init__(
         self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
@@ -167,13 +167,13 @@ class Argument(click.Argument):
         self.path, self.missing = path, missing
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the value, or use `missing`, because click has no default for multiple values."""
+        """Convert the value or use `missing`, because click has no default for multiple values."""
         found = super().process_value(ctx, value)
         return found or self.missing or found
 
 
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds arguments from a pattern such as ``<model <docs...``.
+    """Return a decorator that adds the arguments in a pattern such as ``<model <docs...``.
 
     ``<`` precedes a path that is read, ``>`` one that is written, and ``|`` paths that are read
     from standard input if none is given. A name may be followed by = and its metavar. Brackets
@@ -200,7 +200,7 @@ _SIGNS = {"<": READS, "|": READS, ">": WRITES}
 def output_option(
     metavar: str, help: str, path: str = WRITES, required: bool = True, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
-    """Return a decorator for the option --output, a file or folder that a command writes."""
+    """Return a decorator for the option --output, the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
@@ -274,7 +274,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Create a dataclass object from a command's keyword arguments, removing its fields.
+    """Create a dataclass object from keyword arguments, which are removed from the mapping.
 
     Raises
     ------
@@ -286,14 +286,14 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def given_options() -> tuple[str, ...]:
-    """Return the names of the parameters that the user gave to the current command."""
+    """Return the names of the parameters that the user passed to the current command."""
     ctx = click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
-    """Remove the tokenizer options from a command's values; return None if none was given."""
+    """Remove the tokenizer options from a command's values; return None if the user set none."""
     names = [item.name for item in options_in(TokenizerOptions) if item.name in values]
     rule = {name: values.pop(name) for name in names}
     return rule if {*given_options()} & rule.keys() else None
@@ -302,7 +302,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add column options to a command, and apply them to the paths in the given arguments."""
+    """Add column options to a command; apply them to the paths in the specified arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
@@ -333,7 +333,7 @@ dry_run_option = flag("--dry-run", "print the required memory and exit", group="
 
 
 def show_plan(plan: dict[str, Any], as_json: bool) -> None:
-    """Print the plan of a dry run, or raise the error in its entry "refused", if any.
+    """Print the plan of a dry run, or raise the error in its entry "refused" if there is one.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def fit(
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
-    """List the topics of a model.
+    """List the topics of a document-vector model.
 
     Prints number, P(topic), coherence and the most specific words, which have a high
     P(topic | word) and are neither rare nor common. With --word, prints P(topic | word) and the

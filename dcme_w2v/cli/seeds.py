@@ -1,4 +1,4 @@
-"""Run a command once per seed, and print a table of its measures with their means.
+"""Run a command once per seed, and print a table of the measures with their means.
 
 The files of a seed have its number before their suffix: with ``--seeds 3``, ``--output v.bin`` is
 v-1.bin, v-2.bin and v-3.bin. `train` and `classify train` write them, and the commands that
@@ -33,7 +33,7 @@ NOT_IN_TABLE, ONE_RUN = ("dry_run", "per_class", "calibration"), ("checkpoint", 
 
 
 def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) -> None:
-    """Run a command once per seed, and print a table of its measures.
+    """Run a command once per seed, and print a table of the measures.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def run_seeds(ctx: click.Context, run: Callable[[], Any], wanted: SeedsOptions) 
 
 
 def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
-    """Raise an error if an option would have no effect together with --seeds or --table."""
+    """Raise an error if an option would have no effect when combined with --seeds or --table."""
     names = {*NOT_IN_TABLE, *(ONE_RUN if wanted.seeds else ()), *(["as_json"] * bool(wanted.table))}
     own = "--table" if wanted.table and not wanted.seeds else "--seeds"
     for param in ctx.command.params:
@@ -72,7 +72,7 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return N consecutive seeds, starting with --seed, or [] for a table of a single run."""
+    """Return N consecutive seeds that start with --seed, or [] for a table of a single run."""
     if wanted.seeds is None:
         return []
     first = params.get("seed") or 1
@@ -80,7 +80,7 @@ def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
 
 
 def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the parameters with the seed and the output paths of one run.
+    """Return a run's parameters, with the run's seed and numbered output paths.
 
     An evaluation has no seed, so its first argument (the vectors or the model) also depends on the
     run.
@@ -105,7 +105,7 @@ def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str
 
 
 def numbered(path: str, seed: int) -> str:
-    """Return the path for a seed, such as v-3.bin for v.bin and seed 3."""
+    """Insert a seed into an output path: v.bin becomes v-3.bin for seed 3."""
     found = Path(path)
     start, dot, suffixes = found.name.partition(".")
     if not start:
@@ -114,7 +114,7 @@ def numbered(path: str, seed: int) -> str:
 
 
 def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the name and value of each float in a JSON object and its nested objects."""
+    """Yield the name and value of each float in a JSON object, including nested objects."""
     if isinstance(found, dict):
         own = str(found.get("name", ""))
         if name == "" and isinstance(last := (found.get("epochs") or [None])[-1], dict):
@@ -131,13 +131,13 @@ def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def summary(values: list[float]) -> dict[str, Any]:
-    """Return the values, their mean and their sample standard deviation."""
+    """Return the values, followed by their mean and sample standard deviation."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "standard_deviation": deviation, "values": values}
 
 
 def table_of(found: dict[str, list[float]], seeds: list[int], kind: str) -> str:
-    """Format a Markdown, CSV or LaTeX table with a row per measure and a column per seed."""
+    """Format a Markdown, CSV or LaTeX table with one row per measure and one column per seed."""
     head = ["measure", "mean", "standard deviation", *(f"seed {one}" for one in seeds)]
     rows = [head if len(seeds) > 1 else ["measure", "value"]]
     shown = "{:.6g}" if kind == "csv" else "{:.4f}"

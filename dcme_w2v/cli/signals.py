@@ -1,4 +1,4 @@
-"""Signal handling: a signal ends the program, but training saves its work first.
+"""Handle signals: a signal ends the program, but training saves its work first.
 
 When a command runs, `dcme_w2v.cli.main` turns signals into exceptions; commands that train give
 `recording_signals` to the epoch loop, which saves the work. The library itself installs no handler.
@@ -19,11 +19,11 @@ _AGAIN_SECONDS, _IMPORT_SECONDS = 0.05, 10.0
 
 
 class Terminated(KeyboardInterrupt):
-    """Raised when one of `SIGNALS` arrives; ``args[0]`` is the signal number."""
+    """Exception for a signal from `SIGNALS`; ``args[0]`` is the signal number."""
 
 
 class _Terminate:
-    """A signal handler that raises `Terminated`; it repeats signals that interrupt an import.
+    """A handler that raises `Terminated` and sends the signal again if it interrupts an import.
 
     An import may lose the exception: Cython modules, for example, clear exceptions while they
     register their types.
@@ -46,7 +46,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until its handler raises; one may arrive just before a blocking call."""
+        """Send a signal until its handler raises, in case it comes just before a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -87,7 +87,7 @@ def raise_on_signals() -> None:
 
 
 def end_on_signals() -> None:
-    """Undo `raise_on_signals`: restore the default handlers, with which signals end the process."""
+    """Undo `raise_on_signals` by restoring the default handlers, which end the process."""
     for number in SIGNALS:
         if signal.getsignal(number) == terminate:
             signal.signal(number, signal.SIG_DFL)
@@ -102,7 +102,7 @@ def number_of(error: BaseException) -> int:
 
 @contextlib.contextmanager
 def recording_signals() -> Iterator[ReceivedSignal]:
-    """Record the first signal instead of raising an exception; a second signal ends the process.
+    """Record the first signal without raising an exception; a second signal ends the process.
 
     SIGHUP does not count as a second signal, because it seldom comes alone: when a terminal closes,
     the terminal and its shell each send one, and a system that shuts down sends it with SIGTERM.

@@ -1,4 +1,4 @@
-"""Guards for standard streams: a run does not fail because a message cannot be written.
+"""Guards for standard streams, so that a run does not fail if a message cannot be written.
 
 Messages that cannot be written are dropped, and the run continues. Results that cannot be written
 raise an error that names standard output. A closed stream remains unusable, but its file descriptor
@@ -25,10 +25,10 @@ _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """A replacement for standard error that drops data if it cannot be written."""
+    """A replacement for standard error that drops messages if they cannot be written."""
 
     def write(self, data: Any) -> int:
-        """Write bytes, or drop them if this fails."""
+        """Write bytes; drop the bytes if writing fails."""
         written = None
         with contextlib.suppress(OSError):
             written = super().write(data)  # `write` returns None if a non-blocking pipe is full
@@ -36,12 +36,12 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """A replacement for standard output that names it in errors and can ignore a broken pipe."""
+    """A replacement for standard output that mentions it in errors and can ignore a broken pipe."""
 
     ignores_broken_pipe = False
 
     def write(self, data: Any) -> int:
-        """Write bytes; return how many were written."""
+        """Write bytes; return the number of bytes written."""
         try:
             return super().write(data)
         except OSError as error:
@@ -53,7 +53,7 @@ class _Output(OutputFile):
 
 
 def prepare_streams() -> None:
-    """Guard the standard streams; must be called once, before any file is opened."""
+    """Guard the standard streams; call this function once, before any file is opened."""
     for number, mode in enumerate(_CLOSED_MODES):
         try:
             os.fstat(number)
@@ -70,7 +70,7 @@ def prepare_streams() -> None:
 
 
 def ignore_broken_pipe(*targets: str | None) -> None:
-    """Let the program continue after the reader of standard output, such as `head`, has exited.
+    """Let the program continue after a reader of its output, such as `head`, has exited.
 
     Commands that also write files call this; other commands end when the pipe is closed.
     """
@@ -81,12 +81,12 @@ def ignore_broken_pipe(*targets: str | None) -> None:
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
-    """Print a value as JSON on one line, or indented; NaN and infinity become null."""
+    """Print a value as JSON, on one line or indented, with null for NaN and infinity."""
     click.echo(json.dumps(plain(value), indent=indent, allow_nan=False, default=str))
 
 
 def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
-    """Print statistics as one line on stderr and, with `as_json`, as JSON on stdout."""
+    """Print statistics as a line on stderr and, if `as_json` is set, as JSON on stdout."""
     if as_json:
         print_json(figures)
     click.echo(line.format_map(figures), err=True)

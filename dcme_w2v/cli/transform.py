@@ -36,7 +36,7 @@ def transform(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Convert documents to numeric features, with one row per document in the same order.
+    """Convert documents to numeric features; row i of the output is document i.
 
     MODEL comes from `scdv fit` (document vectors), `latent fit` (probabilities of the latent
     classes) or `fuse fit` (one column per level and class). In svmlight, labels are numbered
@@ -54,7 +54,7 @@ def transform(
 
 
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
-    """Return the number of columns, and an iterator over batches of rows with their labels."""
+    """Return the number of columns, and an iterator over batches of rows and labels."""
     from dcme_w2v.classify.predict import pieces
     from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
     from dcme_w2v.formats.documents import read_documents

@@ -1,4 +1,4 @@
-"""The commands convert, check, info, classes, plot and explore, which read vector files."""
+"""The commands for vector files: convert, check, info, classes, plot and explore."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
 @arguments("<file")
 @json_option
 def info(file: str, as_json: bool) -> None:
-    """Print the contents of a file or folder, and the command that made it.
+    """Print the contents of a file or folder, and the command that created it.
 
     FILE: word vectors in any format, a model, or a folder of checkpoints. Prints the header and the
     record: the options, and the command if it is recorded.

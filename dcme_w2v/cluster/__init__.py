@@ -1,1 +1,1 @@
-"""Training on several machines: train each shard separately, then combine the results."""
+"""Train on several machines: each worker trains a shard, and the results are combined."""

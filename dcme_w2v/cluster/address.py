@@ -47,7 +47,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
 
 
 def parsed(address: str) -> int | str:
-    """Convert ``local:N`` to N, or return a scheduler's address, which may be read from a file.
+    """Convert ``local:N`` to N; otherwise, return a scheduler's address (from a file if necessary).
 
     Raises
     ------

@@ -57,7 +57,7 @@ KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC
 
 
 class DaskExecutor(Executor):
-    """Runs tasks on the workers of a Dask scheduler.
+    """An executor that runs tasks on the workers of a Dask scheduler.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class DaskExecutor(Executor):
     def submit(
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
-        """Submit a task to the scheduler, for any worker or a preferred worker."""
+        """Submit a task to the scheduler, which runs it on any worker or on a preferred worker."""
         pinned: dict[str, Any] = {}
         if number is not None and self._known:
             worker = sorted(self._known)[number % len(self._known)]
@@ -93,7 +93,7 @@ class DaskExecutor(Executor):
         return self._client.submit(_run, function, label, *args, key=key, pure=False, **pinned)
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait until all futures have their values."""
+        """Wait until all futures have a value."""
         while True:
             for one in futures:
                 if one.status == "error":
@@ -108,12 +108,12 @@ class DaskExecutor(Executor):
                 self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
-        """Wait for a future, and return its value."""
+        """Wait for a future to finish, and return its value."""
         self.wait([future])
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of workers, lost workers, and bytes sent."""
+        """Return the number of workers, the number of lost workers, and the bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
@@ -137,7 +137,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Call the scheduler and return its answer; raise ClusterError after a time limit."""
+        """Call the scheduler and return its answer; raise ClusterError when time runs out."""
         try:
             if self._client.status != "running":
                 raise _no_answer()
@@ -147,7 +147,7 @@ class DaskExecutor(Executor):
             raise _no_answer() from error
 
     def _look(self) -> None:
-        """Report workers that are silent, or that have been lost since the last call.
+        """Report workers that are silent, and workers lost since the last call.
 
         Raises
         ------
@@ -273,7 +273,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A client without a destructor, which would fail at exit if the client is not connected."""
+    """A Dask client without a destructor, which would fail at exit if the client is unconnected."""
 
     def __del__(self) -> None:
         """Do nothing, because closing an unconnected client would fail at exit."""
@@ -307,10 +307,10 @@ def _close(owner: Any) -> None:
 
 
 class _NoHttp:
-    """Mixin for schedulers and workers that disables Dask's unprotected HTTP server."""
+    """A mixin that disables the unprotected HTTP server of Dask schedulers and workers."""
 
     def start_http_server(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing, so that no port is opened."""
+        """Do nothing, so that Dask opens no HTTP port."""
 
 
 class _Scheduler(_NoHttp, distributed.Scheduler):
@@ -323,7 +323,7 @@ class _Worker(_NoHttp, distributed.Worker):
 
 @contextlib.contextmanager
 def _started(workers: int, security: Any) -> Iterator[Any]:
-    """Start a scheduler and worker processes on this machine, which stop with this program.
+    """Start a scheduler and workers on this machine; all of them stop when this program ends.
 
     They listen on the loopback interface only, with certificates that are made for this run: other
     users could send tasks to them otherwise. They write to a private folder only.
@@ -356,7 +356,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """A worker plugin that ignores signals to the process group, such as Ctrl-C."""
+    """A worker plugin that ignores signals to the process group, such as a Ctrl-C signal."""
 
     def setup(self, worker: Any) -> None:
         """Make the worker process ignore signals to the process group."""

@@ -1,4 +1,4 @@
-"""Train a classifier on a cluster with a method of `--distribute`.
+"""Train a classifier on a cluster, with one of the methods of the option `--distribute`.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
@@ -32,7 +32,7 @@ from .words import rate_at, seed_of
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
-    """Assign documents to shards by a hash of the seed and the document's index."""
+    """Assign each document to a shard by a hash of the seed and the document's index."""
     numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
     mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
     return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard's documents on a worker, with the values that are needed to combine shards.
+    """A shard's documents on a worker, and the values that are needed to combine shards.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets and lo
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard: all epochs from zero weights, or one epoch from `start`."""
+    """Train on a shard, for all epochs from zero weights or for one epoch from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()
@@ -80,7 +80,7 @@ def learn(
 
 
 def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
-    """Return the gradient and the loss on a shard's documents for given weights."""
+    """Return the gradient and the loss of the given weights on a shard's documents."""
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
     documents, labels = data.instances()
@@ -96,7 +96,7 @@ def _rows_of(data: Labeled) -> I64:
 
 
 class Distributed:
-    """Trains a `Task` on a cluster.
+    """An implementation of `RemoteTraining` that trains a `Task` on a cluster.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Distributed:
         return dataclasses.replace(options, threads=options.threads or 1)
 
     def train(self, task: Task) -> None:
-        """Train on the cluster for all epochs or iterations.
+        """Train on the cluster until all epochs or iterations are done.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Distributed:
             task.iterate(run)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
-        """Rescale averaged weights using held-out documents; return the training record."""
+        """Rescale averaged weights on held-out documents, and return the training record."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # Averaged weights are too small, because weights on which shards disagree cancel out.
@@ -177,7 +177,7 @@ class Distributed:
 
 
 def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
-    """Send each shard's documents to a worker, as arguments of a repeatable task."""
+    """Send each shard's documents to a worker, in a task that can be repeated."""
     data, found = task.data, []
     dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):
@@ -202,14 +202,14 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
 
 
 class _Work:
-    """Trains the weights of a task on all shards."""
+    """The training of a task's weights on all shards."""
 
     def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards
         self._options, self._counts = task.options, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
-        """Train with one of the methods of `DistributeOptions`.
+        """Train with the method that `DistributeOptions` selects.
 
         The mean over p shards has only 1 / p of the change that a single shard makes to the
         weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
@@ -241,7 +241,7 @@ class _Work:
                 break
 
     def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
-        """Combine the weight tables that were trained on the shards in the given epochs."""
+        """Combine the weight tables that the shards trained in the given epochs."""
         options, count = self._options, len(self._shards)
         if options.solver == "lbfgs" or count == 1:
             return mean_by_counts(start, tables, self._counts)

@@ -1,4 +1,4 @@
-"""Rules for combining tables trained on p shards from the same initial values.
+"""Combine tables that p shards trained from the same initial values.
 
 Sums are in double precision and in the order of the shards: the result does not depend on which
 worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
@@ -25,7 +25,7 @@ GRAINS = 64
 
 
 def blocks(rows: int, count: int) -> list[slice]:
-    """Divide a table's rows into at most `count` blocks, each of which is a run of whole grains."""
+    """Divide a table's rows into at most `count` blocks, each made of consecutive whole grains."""
     count = min(count, GRAINS)
     edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
@@ -70,7 +70,7 @@ def in_turn(
 
 @dataclass(frozen=True)
 class Directions:
-    """Orthogonal directions in a table's row space, and the learning speed along each of them.
+    """Orthogonal directions in a table's row space, each with its learning speed.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
-    """Return a block's weighted sums of outer products, which `directions` adds up.
+    """Return a block's weighted sums of outer products, which `directions` adds up over blocks.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def directions(parts: Sequence[F64], context: float) -> Directions:
 
 
 def share(x: Array, shards: int) -> Array:
-    """Return the factor for a sum of p changes, `(1 - e^(-p x)) / (p (1 - e^(-x)))`.
+    """Return the factor for the sum of p shards' changes, `(1 - e^(-p x)) / (p (1 - e^(-x)))`.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
@@ -160,7 +160,7 @@ def share(x: Array, shards: int) -> Array:
 def curvature(
     rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
 ) -> F32:
-    """Return combined rows, `U + E g(x) E^T (Delta_1 + ... + Delta_p)`, where `x = steps * lambda`.
+    """Return the combined rows `U + E g(x) E^T (Delta_1 + ... + Delta_p)` for `x = steps * lambda`.
 
     Parameters
     ----------

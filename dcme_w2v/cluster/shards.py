@@ -65,14 +65,14 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The shard's name in messages: its first file and the number of other files."""
+        """The shard's name in messages: its first file, and how many other files it has."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
         return f"{first.path}{where}{more}"
 
     def corpus(self) -> Corpus:
-        """Open the shard's text; workers call this method.
+        """Open the text of the shard; workers call this method.
 
         Raises
         ------
@@ -138,7 +138,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, with its approximate text size and whether it is indivisible."""
+    """A file or row group, with its estimated text size and whether it can be divided."""
 
     path: Source
     text_bytes: int
@@ -146,7 +146,7 @@ class _File(NamedTuple):
 
 
 def _files(path: Source) -> list[_File]:
-    """Return a path as one `_File`, or as one `_File` per row group."""
+    """Convert a path to a list with one `_File` for the file or for each row group."""
     size = stored_size(path)
     if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
@@ -161,7 +161,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield the byte offset in the whole text at which each shard after the first starts."""
+    """Yield, for each shard but the first, the byte offset in the whole text at which it starts."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards
@@ -197,7 +197,7 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> tuple[CountedCorpus, Future]:
-    """Count the words of all shards, with the same result as `text.encode.count`.
+    """Count the words of all shards; the result equals that of `text.encode.count`.
 
     Also returns the future of the vocabulary, which is on a worker.
 
@@ -251,7 +251,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return each part's words that may be frequent enough; also return shard statistics.
+    """Return, for each part, the words that may be frequent enough; also return statistics.
 
     Also returns how often a word that some shards dropped may occur.
 
@@ -283,7 +283,7 @@ def _counted(
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
-    """Fetch only the statistics from task results."""
+    """Fetch the statistics from task results, without the rest of the results."""
     return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
@@ -310,13 +310,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Count the words of a shard; return the counts, divided into parts, and statistics."""
+    """Count the words of a shard; return the counts by part, and statistics of the shard."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add up a part's word counts over all shards; return the frequent words and statistics.
+    """Add up the word counts of a part over all shards; return frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """

@@ -52,7 +52,7 @@ DASK_BYTES = 80 << 20  # measured memory of a Dask worker process in bytes
 
 
 class ClusterTrainer(engine.Trainer):
-    """Trains tables on an executor's workers, one round per call of `epoch`.
+    """A trainer that uses an executor's workers and trains one round per call of `epoch`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class ClusterTrainer(engine.Trainer):
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit one task per block; its arguments are the block's items from each list."""
+        """Submit one task per block, whose arguments are the block's items of each list."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -105,11 +105,11 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal stopped (training resumes with it), or None."""
+        """Index of the round that a signal stopped and that resuming repeats, or None."""
         return self._stopped
 
     def progress(self) -> Progress:
-        """Return the progress after the last round."""
+        """Return the progress at the end of the last round."""
         rate = rate_at(self.options, self.round / self.epochs)
         loss = math.nan if self._done["loss"] is None else self._done["loss"]
         return Progress(**{**self._done, "loss": loss}, lr=rate)
@@ -157,7 +157,7 @@ class ClusterTrainer(engine.Trainer):
         return []
 
     def record(self) -> dict[str, Any]:
-        """Return the statistics so far, in the form that `restore` takes."""
+        """Return the statistics so far, in the form that `restore` accepts."""
         of_epoch = {"loss": 0.0, "losses": 0, "state": []}
         return {**of_epoch, "round": self.round, "kernels": self.kernels, "done": self._done}
 
@@ -224,7 +224,7 @@ class ClusterTrainer(engine.Trainer):
         return mixed, notes
 
     def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add the statistics of a round's shards to the totals."""
+        """Add the statistics of the shards in a round to the totals."""
         for name in DONE:
             self._done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]
@@ -235,7 +235,7 @@ class ClusterTrainer(engine.Trainer):
 
 
 class _Stopped(Exception):
-    """Raised by `watch` to end a round early."""
+    """Exception with which `watch` ends a round early."""
 
 
 class ClusterRun(run.WordsRun):
@@ -257,7 +257,7 @@ class ClusterRun(run.WordsRun):
         self.options = {**self.options, **self._own}
 
     def fingerprint(self) -> Fingerprint:
-        """Return hashes of the token IDs and of the vocabulary."""
+        """Return a hash of the token IDs and a hash of the vocabulary."""
         return self._fingerprint
 
     def done(self, progress: Progress) -> int:
@@ -269,12 +269,12 @@ class ClusterRun(run.WordsRun):
         return {"cluster": {**self._own, **self._executor.report()}}
 
     def save_partial(self) -> str | None:
-        """Save the vectors of the last round beside each output that is not a stream."""
+        """Save the vectors of the last round beside each output file; skip streams."""
         return super().save_partial() if self._cluster.round else None
 
 
 class Cluster(run.Machine):
-    """Trains word vectors on an executor's workers, or plans a dry run without an executor."""
+    """A cluster that trains word vectors, or that only plans a dry run if it has no executor."""
 
     kind = ClusterRun.kind
 
@@ -319,7 +319,7 @@ class Cluster(run.Machine):
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return the required resources, and the numbers of shards and rounds.
+        """Return the resources that training requires, and the numbers of shards and rounds.
 
         Also `tokens_a_round` of a shard, `bytes_a_round` that all workers together send, and
         `worker_memory_bytes`.
@@ -361,7 +361,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard, and return it with its statistics."""
+    """Encode the text of a shard; return the encoded text and statistics."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
@@ -371,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster for a job; yield the job, with checkpoint values filled in, and the cluster.
+    """Open the cluster for a job, and yield it with the job, completed from a checkpoint.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -399,7 +399,7 @@ def cluster_of(
 
 
 def _checked(job: TrainJob) -> TrainJob:
-    """Check a job's files and options; fill in values from its checkpoint, if there is one."""
+    """Check a job's files and options; fill in values from a checkpoint if there is one."""
     assert job.cluster is not None
     check_files(job.cluster, job.corpus)
     check_mixed(job)

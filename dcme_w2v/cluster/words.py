@@ -47,7 +47,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan for training in rounds, whose tasks are pure functions with fixed seeds.
+    """A plan for training in rounds, whose tasks are deterministic functions of their arguments.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Plan:
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
-        """Initialize a block's rows in both tables from the seed."""
+        """Return a block's initial rows in both tables, computed from the seed."""
         whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         rows = whole[block, : self.options.dim]
@@ -131,7 +131,7 @@ class Plan:
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 
     def moments(self, block: slice, number: int, counts: I64, learned: Sequence[F32]) -> list[F64]:
-        """Return the moments of a block's rows in both tables, for `directions`."""
+        """Compute a block's sums of outer products for both tables, for use in `directions`."""
         tables = zip(zip(*learned, strict=True), self.steps(number, counts), strict=True)
         return [mixing.moments(self.words, block, after, own) for after, (own, _) in tables]
 
@@ -213,7 +213,7 @@ def check_mixed(options: TrainOptions) -> None:
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
-    """Check and return the number of rounds from the options, or return the default.
+    """Check the number of rounds in the options, or return the default number.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning if there are too few rounds for the number of shards, or None."""
+    """Return a warning if the rounds are too few for the number of shards, otherwise None."""
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
@@ -245,7 +245,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: Options, words: int, shards: int) -> Options:
-    """Fill in the defaults of options, with a higher learning rate for several shards."""
+    """Fill in the default options, with a higher learning rate if there are several shards."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None
@@ -254,7 +254,7 @@ def resolved_for(options: Options, words: int, shards: int) -> Options:
 
 
 def seed_of(seed: int, shard: int) -> int:
-    """Return the seed of a shard: the run's seed for shard 0, and a hash for other shards."""
+    """Return a shard's seed: the run's seed for shard 0, and a hash for all other shards."""
     if shard == 0:
         return seed
     found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
@@ -262,13 +262,13 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return part of an encoded text; parts have whole sentences and similar sizes."""
+    """Return the part with index `part` of an encoded text, cut at the ends of sentences."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
 
 def _next_sentence(ids: U32, position: int) -> int:
-    """Return the start of the first sentence at or after a position."""
+    """Return the position of the first sentence that starts at or after a position."""
     if position == 0:
         return 0
     for first in range(position - 1, len(ids), SCANNED_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Classifiers trained on few labels and much unlabeled text (fused features)."""
+"""Train classifiers on few labels and much unlabeled text (fused features)."""
 
 from dcme_w2v.files.space import check_addresses
 

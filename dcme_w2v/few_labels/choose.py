@@ -1,4 +1,4 @@
-"""Choose models by cross-validation on labeled documents, and fit and combine them.
+"""Choose models by cross-validation on labeled documents, then fit and combine these models.
 
 The probabilities of most of these models are too close to 0 and 1, because the models learn
 predictions as if they were labels. Factors chosen on the folds correct them (Guo et al. 2017).
@@ -74,14 +74,14 @@ def differs(area: float, count: int) -> bool:
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
-    """Return the fraction of pairs in which the positive example scores above the negative one."""
+    """Return the fraction of pairs in which the positive example has the higher score."""
     ours, others = scores[positive], np.sort(scores[~positive])
     below = [np.searchsorted(others, ours, side) for side in ("left", "right")]
     return float(np.sum(below) / (2 * len(ours) * len(others)))
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Choose the models to combine and their score factors; also return a record of the choice.
+    """Choose which models to combine, and their score factors; also return a record of the choice.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
@@ -128,7 +128,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if the supervised model beats every model that uses unlabeled documents."""
+    """Return a message if the supervised model beats all models that use unlabeled documents."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -140,7 +140,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether cross-validation trains on at least two documents of the largest class."""
+    """Return whether cross-validation trains on two or more documents of the largest class."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2
@@ -149,7 +149,7 @@ def _has_enough(data: TrainingRows) -> bool:
 def _measured(
     data: TrainingRows, models: Callable[[TrainingRows], dict[str, Fitted]], reporter: Reporter
 ) -> tuple[dict[str, F64], I64, F64] | None:
-    """Return out-of-fold scores per model, and the labeled documents' classes and weights.
+    """Return each model's out-of-fold scores, and the labeled documents' classes and weights.
 
     Also return the classes of the documents, and weights that sum to 1. If most classes have the
     same number of labeled documents, these were probably drawn per class. A document's weight is
@@ -183,7 +183,7 @@ def _measured(
 
 
 def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the model that the options select, or a sum of models chosen by cross-validation.
+    """Fit the model that the options select, or a sum of models that cross-validation chooses.
 
     Parameters
     ----------

@@ -116,13 +116,13 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return the fused features: float32, shape (rows, classes x levels)."""
+        """Return the fused features as float32, shape (rows, classes x levels)."""
         fitted = self._fitted
         assert fitted.evidence is not None
         return fitted.evidence.transform(check_features(self, X), fitted.binary)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns of `transform`: ``fusedfeatures_CLASS_LEVEL``."""
+        """Return the column names of `transform`, such as ``fusedfeatures_CLASS_LEVEL``."""
         levels = range(1, len(self.values_) + 1)
         names = [f"fusedfeatures_{c}_{k}" for c in self.classes_ for k in levels]
         return np.array(names, dtype=object)

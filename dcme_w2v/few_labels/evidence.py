@@ -29,7 +29,7 @@ _MIN_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Tied:
-    """Class biases and level weights; all feature-class pairs at a level share one weight.
+    """Class biases and level weights; feature-class pairs at the same level share one weight.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Tied:
 
 
 def learn(parts: F64, labels: I64) -> Tied:
-    """Learn the level weights by maximum entropy.
+    """Learn the class biases and level weights by maximum entropy.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Pairs:
-    """Feature-class pairs, with the signs and sizes of their impacts.
+    """Feature-class pairs, with the sign and the size of each pair's impact.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Convert the levels of pairs to a sparse matrix, omitting pairs at level 0."""
+    """Convert the levels of pairs to a sparse matrix, in which pairs at level 0 are omitted."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -143,7 +143,7 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the feature-class pairs with their impacts, for one of three impact measures."""
+    """Return the feature-class pairs, with impacts according to one of three measures."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
@@ -173,7 +173,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
 
 
 def highest(rank: F64, count: int | None = None) -> I64:
-    """Return the ascending positions of the `count` largest positive numbers.
+    """Return the positions of the `count` largest positive numbers, in ascending order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Train on labeled and unlabeled rows: an initial model, several rounds, and a final model.
+"""Train on labeled and unlabeled rows in stages: an initial model, rounds, and a final model.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
 learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
@@ -83,7 +83,7 @@ class TrainingRows:
         self.groups = self.documents if groups is None else groups
 
     def part(self, kept: Bools) -> TrainingRows:
-        """Return a copy of the data with a subset of the labeled rows."""
+        """Return a copy of the data that has only some of the labeled rows."""
         found = copy.copy(self)
         # Drop the cached classifier options, because they were chosen for all labeled rows.
         found.__dict__.pop("classifier", None)
@@ -98,7 +98,7 @@ class TrainingRows:
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
-        """Assign labeled rows to folds, stratified by class; rows of a group are in one fold."""
+        """Assign labeled rows to folds, stratified by class, with each group in a single fold."""
         random = np.random.default_rng(self.options.seed)
         return folds_of(self.labels, self.options.folds, random, self.groups)
 
@@ -122,7 +122,7 @@ class TrainingRows:
         return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
-        """Train like `classify train`, but never predict a class without documents."""
+        """Train like `classify train`, but so that a class without documents is never predicted."""
         # With several threads, results would differ between runs.
         options = replace(self.classifier, threads=1)
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
@@ -134,7 +134,7 @@ class TrainingRows:
         return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
-        """Train on labeled documents and on the most confident predictions of another model."""
+        """Train on labeled documents and on another model's most confident predictions."""
         decided, confidence = self.unlabeled.decisions(teacher)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
@@ -145,7 +145,7 @@ class TrainingRows:
 
 @dataclass
 class Fitted:
-    """A fitted linear model, with the levels from which it was built.
+    """A fitted linear model, together with the levels of a fused model if there are any.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Fitted:
 
 
 def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
-    """Raise an error if training on the data is impossible; otherwise, return warnings.
+    """Raise an error if the data does not allow training; otherwise, return warnings.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
 
 
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
-    """Fit the final model that the options select, or all models; return them by name."""
+    """Fit the final model that the options select, or all models; return the models by name."""
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
     final = str(options.final)
@@ -255,7 +255,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its own most confident predictions, with more predictions in each step."""
+    """Train a model on its own most confident predictions, whose number grows with each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -264,7 +264,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 
 
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
-    """Fit levels and their weights in several rounds, both on all labeled rows.
+    """Fit levels and level weights in several rounds, always on all labeled rows.
 
     The initial model, whose statistics are `sums`, was trained on all labels.
     """
@@ -283,7 +283,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and their weights in several rounds, with weights learned on out-of-fold levels.
+    """Fit levels in several rounds, with level weights learned from out-of-fold levels.
 
     Each fold has its own model, trained on the other folds, and the levels of this model give the
     columns for the fold's documents. Weights learned on documents that the initial model was
@@ -345,7 +345,7 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
-    """Return the statistics of the unlabeled documents, given a model's probabilities."""
+    """Compute the statistics of unlabeled documents from a model's predicted probabilities."""
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
     batches = rows.log_probabilities(model.weights)
@@ -353,7 +353,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
-    """Return the fused features of labeled rows, followed by the scores of the model `base`.
+    """Return the fused features of labeled rows, with the scores of the model `base` appended.
 
     A class without training documents in the initial model gets the lowest score of the others.
     """
@@ -369,14 +369,14 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
 def _fused(
     data: TrainingRows, evidence: Evidence, tied: Tied, base: Weights | None = None
 ) -> Fitted:
-    """Convert levels and their weights to a fitted linear model."""
+    """Convert levels and level weights to a fitted linear model."""
     final = "levels" if base is None else "beside"
     weights = linear(evidence, tied, base)
     return Fitted(weights, final, evidence, tied, data.options.is_paper)
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model with the weights `theta_jc = sign(w_k) * v_k`."""
+    """Return the linear model that has the weights `theta_jc = sign(w_k) * v_k`."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)
@@ -385,7 +385,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
 
 
 def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
-    """Return the linear model whose scores are weighted sums of several models' scores."""
+    """Return the linear model whose scores are a weighted sum of several models' scores."""
     first = parts[0][1]
     found = Weights(first.features, first.classes, BIAS)
     table = np.zeros((first.features + 1, first.classes), dtype=np.float32)
@@ -399,6 +399,6 @@ def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
 
 
 def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
-    """Return the statistics of a round for the model's record."""
+    """Return the statistics of a training round for the model's record."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}

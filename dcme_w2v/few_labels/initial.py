@@ -1,4 +1,4 @@
-"""Train maximum-entropy models on labels or on predictions, and compute their scores."""
+"""Train maximum-entropy models on labels or predictions, and compute the models' scores."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ SELF_TRAINING_STEPS = 3
 
 
 class ScoredRows:
-    """Document rows, stored both for scipy and for the C core.
+    """Document rows, stored in two formats: for scipy and for the C core.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ScoredRows:
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[I64, F64]:
-        """Return the most probable class of each row and its log-probability."""
+        """Return each row's most probable class, and the class's log-probability."""
         best, confidence = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for piece in self.log_probabilities(weights):
             best.append(piece.argmax(axis=1))
@@ -58,7 +58,7 @@ class ScoredRows:
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
-    """Train a maximum-entropy model that never predicts a class without documents."""
+    """Train a maximum-entropy model that never predicts classes without documents."""
     there, numbers = np.unique(labels, return_inverse=True)
     weights = Weights(matrix.shape[1], classes, ClassifyOptions().bias)
     weights.offset[:] = NEVER

@@ -39,7 +39,7 @@ from .options import FusedOptions, resolved
 
 @dataclass(frozen=True)
 class FuseJob(DocumentsJob):
-    """The inputs and outputs of `fuse fit`; the labeled documents are fields of `DocumentsJob`.
+    """The inputs and outputs of `fuse fit`, including the labeled documents of `DocumentsJob`.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def fit_files(
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
-    """Return the documents, with character n-grams as additional features if these help.
+    """Return the documents, with character n-grams as additional features if they help.
 
     Short texts always get character n-grams. Longer texts get them only if they improve a
     classifier in cross-validation.
@@ -142,7 +142,7 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
 
 
 def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[list[str], I64, I64]:
-    """Return the class names, and the class index and document index of each label."""
+    """Return the class names, and a class index and a document index for each label."""
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)

@@ -1,4 +1,4 @@
-"""The model that `fuse fit` writes: a linear classifier with levels."""
+"""The model that `fuse fit` writes, which is a linear classifier with levels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FusedModel(Classifier):
         return bool(self.options.is_paper)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
-        """Return the fused features h, float32, shape (documents, classes x levels)."""
+        """Return the fused features h as float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError(
                 "this model cannot transform documents, because it has no levels; fit a model with "

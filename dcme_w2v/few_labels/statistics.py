@@ -28,7 +28,7 @@ MAX_COUNT = 1 << 46  # with larger counts, the product of a count and a probabil
 
 @dataclass
 class Statistics:
-    """Sums over documents as integers, in units of 1/65,536 (1/65,536 squared for `joint`).
+    """Integer sums over documents, in units of 1/65,536 (for `joint`, 1/65,536 squared).
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Statistics:
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
-        """Create statistics of zero documents."""
+        """Create statistics in which all sums are zero."""
         require_memory(
             8 * features * classes,
             f"statistics of {features:,} features and {classes:,} classes",
@@ -98,7 +98,7 @@ class Statistics:
 
 
 def check_values(matrix: csr_matrix, what: str = "") -> None:
-    """Raise an error if a feature value is negative or too large for the sums.
+    """Raise an error if a feature value is negative or too large for exact sums.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def sum_over(
     classes: int,
     reporter: Reporter = QUIET,
 ) -> Statistics:
-    """Compute the statistics of rows, given their log-probabilities in batches."""
+    """Compute the statistics of rows from batches of the rows' log-probabilities."""
     found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
     for batch in log_probabilities:
         held.append(batch)

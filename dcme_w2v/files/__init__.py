@@ -1,1 +1,1 @@
-"""Files: opening, decompression, atomic writes, path checks, and fallback folders."""
+"""Open, decompress and atomically write files; check paths, and use fallback folders."""

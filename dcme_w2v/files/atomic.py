@@ -1,4 +1,4 @@
-"""Atomic writes: a failure leaves the old file or the complete new file."""
+"""Write files atomically: after a failure, a file has its old or its complete new contents."""
 
 import bz2
 import contextlib
@@ -81,7 +81,7 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def temporary_path(target: Path) -> Path:
-    """Return a new path beside a target for its temporary file; it contains the process ID.
+    """Return a new path for a target's temporary file, beside the target and with the process ID.
 
     Earlier temporary files of the target are removed if their process on this machine has ended.
     """
@@ -94,7 +94,7 @@ def temporary_path(target: Path) -> Path:
 
 
 def remove_abandoned(folder: Path, targets: str) -> None:
-    """Remove temporary files of processes on this machine that have ended.
+    """Remove the temporary files of processes on this machine that have ended.
 
     `targets` is a regular expression for the names of the files that they were to replace.
     """
@@ -109,19 +109,19 @@ def remove_abandoned(folder: Path, targets: str) -> None:
 def optional_write(
     path: PathLike | None,
 ) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    """Return `atomic_write(path)`, or a context that yields None if the path is None."""
+    """Return `atomic_write(path)`, or a context that yields None if `path` is None."""
     return contextlib.nullcontext() if path is None else atomic_write(path)
 
 
 class OutputFile(io.FileIO):
-    """A writable file descriptor whose errors name the target or standard output."""
+    """An output file whose error messages contain the target's path or "standard output"."""
 
     def __init__(self, number: int, target: PathLike, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd)
         self._target = target
 
     def write(self, data: Any) -> int:
-        """Write bytes; return how many were written."""
+        """Write bytes; return the number of bytes written."""
         with write_errors(self._target):
             return super().write(data)
 
@@ -144,7 +144,7 @@ def is_stream(path: PathLike) -> bool:
 
 
 def descriptor_of(path: PathLike) -> int | None:
-    """Return the file descriptor of this process that a path such as /dev/stdout refers to."""
+    """Return this process's file descriptor for a path such as /dev/stdout."""
     name = os.path.normpath(Path(path).absolute())
     for _ in range(_LINKS):
         if found := _DESCRIPTOR.fullmatch(name):
@@ -158,7 +158,7 @@ def descriptor_of(path: PathLike) -> int | None:
 
 @contextlib.contextmanager
 def _streaming(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a stream for writing, and close it afterwards unless it is standard output."""
+    """Open a stream for writing, and close the stream afterwards unless it is standard output."""
     number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
     if number == 1:
         with write_errors(_STDOUT):
@@ -175,7 +175,7 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def open_log(path: PathLike, append: bool) -> TextIO:
-    """Open a new JSON-lines log or, with `append`, continue an earlier run's log.
+    """Open a new JSON-lines log or, if `append` is set, continue the log of an earlier run.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def open_log(path: PathLike, append: bool) -> TextIO:
 
 
 def check_text(path: PathLike) -> None:
-    """Raise an early error if `path` cannot be written or has the suffix of a binary format."""
+    """Raise an error early if `path` cannot be written or has the suffix of a binary format."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(
             f"{os.fspath(path)}: text cannot be written as {suffix}; choose a .txt file"
@@ -210,7 +210,7 @@ def check_text(path: PathLike) -> None:
 
 
 def check_log(path: PathLike) -> None:
-    """Raise an early error if `open_log` could not write `path`."""
+    """Raise an error early if `open_log` could not write to `path`."""
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
@@ -222,7 +222,7 @@ def check_log(path: PathLike) -> None:
 
 
 def target_of(path: PathLike) -> Path:
-    """Return the path of a file after resolving symbolic links.
+    """Return the path of a file, with all symbolic links resolved.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def target_of(path: PathLike) -> Path:
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether Linux's protected_symlinks rule (see proc(5)) would reject a link."""
+    """Return whether Linux's rule protected_symlinks (see proc(5)) would reject a link."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -267,7 +267,7 @@ def _is_planted(link: os.stat_result, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def write_errors(target: PathLike) -> Iterator[None]:
-    """Convert an OSError to a `ResourceError` that names the target."""
+    """Convert an OSError to a `ResourceError` whose message contains the target's path."""
     try:
         yield
     except DcmeError:
@@ -288,7 +288,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
 
 
 def temporary_folder() -> str:
-    """Return the system's folder for temporary files, or raise `ResourceError` if there is none."""
+    """Return the system's folder for temporary files; raise `ResourceError` if there is none."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:  # no folder is writable, for example in a read-only container
@@ -299,7 +299,7 @@ def temporary_folder() -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder to disk, if its file system supports it."""
+    """Flush the entries of a folder to disk if the file system supports this operation."""
     with contextlib.suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -309,7 +309,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_parent(name: str, target: Path) -> None:
-    """Raise an error if the parent folder of a new file or folder does not exist."""
+    """Raise an error if the folder that will contain a new file or folder does not exist."""
     if target.parent.is_dir():
         return
     if "://" in name:
@@ -321,7 +321,7 @@ def check_parent(name: str, target: Path) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise an early error if `atomic_write` could not write `path`."""
+    """Raise an error early if `atomic_write` could not write to `path`."""
     check_suffix(path)
     if os.fspath(path) == STANDARD:
         check_standard_output()
@@ -352,7 +352,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def check_standard_output() -> None:
-    """Raise an early error if standard output cannot be written."""
+    """Raise an error early if standard output cannot be written."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
         raise UsageError("standard output: is closed; redirect it, or use a file")
 
@@ -408,7 +408,7 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return the compression suffix of a file name in lower case, or None."""
+    """Return the compression suffix of a file name in lower case, or None if there is none."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 
@@ -435,7 +435,7 @@ def check_suffix(path: PathLike) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Writes bytes to a file, or discards them while `dropping` is set."""
+    """A writer that writes bytes to a file, or discards them while `dropping` is set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -452,7 +452,7 @@ class _Target(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
-    """Compress the output to `file` if the suffix of `path` names a compression method.
+    """Compress the data written to `file` if the suffix of `path` is a compression suffix.
 
     If the block raises an exception, the end of the compressed data is not written.
     """

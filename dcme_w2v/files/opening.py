@@ -1,4 +1,4 @@
-"""Open files from disk, standard input or a URL, and decompress them if necessary.
+"""Open files from disk, standard input or a URL, and decompress the data if necessary.
 
 Formats are detected from magic bytes, not from the name.
 """
@@ -65,7 +65,7 @@ HEAD_BYTES = TAR_AT + len(TAR)
 
 
 def sniff(head: bytes) -> str | None:
-    """Detect a file's format from its first bytes; None means text or unknown."""
+    """Detect a file's format from its first bytes; return None for text or an unknown format."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
@@ -76,7 +76,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes contain a whole line and can only be text."""
+    """Return whether a file's first bytes have a complete line and cannot be a binary format."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -99,11 +99,11 @@ METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
 
 
 class ArchiveError(CorpusError):
-    """Raised for archives such as .zip and .tar files, which may contain many files."""
+    """Exception for an archive, such as a .zip or .tar file, which can contain many files."""
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if data decodes to far more bytes than its stored size."""
+    """Raise `CorpusError` if the decoded data is far larger than the stored data."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decompress to at least {decoded:,} bytes, over "
@@ -113,7 +113,7 @@ def check_expansion(place: str, stored: int, decoded: int) -> None:
 
 
 class CorpusFile(io.RawIOBase):
-    """A file that is decompressed as it is read.
+    """A file whose data is decompressed while it is read.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class CorpusFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number, which is 0 at the end of the file."""
+        """Read bytes into a buffer; return the number of bytes, or 0 at the end of the file."""
         view = memoryview(buffer)
         if self.packed or self._piece:
             while not self._piece and (piece := next(self._pieces, None)) is not None:
@@ -216,7 +216,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def _take(self, size: int, is_enough: Callable[[bytes], bool] = lambda _: False) -> bytes:
-        """Return the next `size` stored bytes, or fewer as soon as `is_enough` accepts them."""
+        """Return the next `size` stored bytes, or fewer if `is_enough` accepts them earlier."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
@@ -233,7 +233,7 @@ class CorpusFile(io.RawIOBase):
         return kind
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
-        """Decompress all members of a compressed file; skip zero padding after each member."""
+        """Decompress all members of a compressed file; skip the zero padding after each member."""
         make, limit, step = METHODS[method]
         is_start = True
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
@@ -264,7 +264,7 @@ class CorpusFile(io.RawIOBase):
 
     @contextlib.contextmanager
     def _advising(self, method: str) -> Iterator[None]:
-        """Convert decompression errors to a `CorpusError` that says what to do."""
+        """Convert decompression errors to a `CorpusError` that tells the user what to do."""
         try:
             yield
         except ImportError:
@@ -289,7 +289,7 @@ def stored_size(path: PathLike) -> int | None:
 
 
 def fill(file: Any, view: memoryview) -> int:
-    """Read until the buffer is full or the file ends; return the number of bytes read."""
+    """Read until a buffer is full or the file ends; return the number of bytes read."""
     filled = 0
     while filled < len(view) and (n := file.readinto(view[filled:])):
         filled += n
@@ -297,7 +297,7 @@ def fill(file: Any, view: memoryview) -> int:
 
 
 def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
-    """Yield batches of lines from standard input, each batch as soon as it arrives.
+    """Yield batches of lines from standard input; a batch has all lines that have arrived.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[
 
 
 def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReader:
-    """Open a regular file; reject pipes and devices, because reading them may never end.
+    """Open a regular file; raise an error for pipes and devices, because reading may never end.
 
     Parameters
     ----------
@@ -359,13 +359,13 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
 
 
 def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
-    """Return the contents of a regular file, opened by `open_regular`."""
+    """Return the contents of a regular file, which is opened with `open_regular`."""
     with open_regular(path, largest) as file:
         return file.read()
 
 
 def read_json(path: PathLike, advice: str) -> dict[str, Any]:
-    """Read a JSON object from a file; all of its numbers must be finite.
+    """Read a JSON object from a file; raise an error if it contains NaN or infinity.
 
     Raises
     ------
@@ -383,7 +383,7 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """Parse JSON; reject repeated names, and numbers that are not finite or exceed 64 bits.
+    """Parse JSON; reject repeated names, NaN, infinity, and numbers that exceed 64 bits.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def parsed_json(text: str | bytes) -> Any:
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Convert the pairs of a JSON object to a dict; raise ValueError if a name occurs twice."""
+    """Convert the pairs of a JSON object to a dict; raise ValueError if a name is repeated."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -429,7 +429,7 @@ def plain(value: Any) -> Any:
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
-    r"""Yield each line's number (from 1) and bytes, without a byte order mark.
+    r"""Yield the number (from 1) and the bytes of each line, without a byte order mark.
 
     Each line includes its ``\n``. A stream without line ends, such as /dev/zero, fails after
     `LINE_BYTES` instead of filling the memory.
@@ -448,7 +448,7 @@ def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Decompress a file and yield its lines as `split_lines` does.
+    """Decompress a file, and yield its lines like `split_lines`.
 
     Raises
     ------
@@ -460,12 +460,12 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 
 def read_text(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, numbered from 1, as text."""
+    """Yield the lines of a file as text, with line numbers that start at 1."""
     return ((number, decoded(line, f"{path}:{number}")) for number, line in read_lines(path))
 
 
 def decoded(text: bytes, place: str) -> str:
-    """Decode UTF-8; if it is invalid, raise a `CorpusError` that names `place`."""
+    """Decode UTF-8; if the bytes are invalid, raise a `CorpusError` that mentions `place`."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:
@@ -473,13 +473,13 @@ def decoded(text: bytes, place: str) -> str:
 
 
 def head_of(path: str) -> bytes:
-    """Return up to 4096 decompressed bytes at the start of a file."""
+    """Return at most 4096 bytes from the start of a file, after decompression."""
     with CorpusFile(path, begins=True) as file:
         return io.BufferedReader(file).read(4096)
 
 
 def read_whole(path: str) -> bytes:
-    """Return all decompressed bytes of a text file whose lines have at most `LINE_BYTES` bytes.
+    """Return all decompressed bytes of a text file; no line may exceed `LINE_BYTES` bytes.
 
     Raises
     ------
@@ -529,7 +529,7 @@ def _open_address(path: str) -> Any:
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return an error message if a server has stopped sending data; None for other errors."""
+    """Return an error message if a server has stopped sending data, or None for other errors."""
     if "timed out" not in str(error):
         return None
     return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"

@@ -1,4 +1,4 @@
-"""The path guard, which prevents commands from overwriting inputs or other outputs.
+"""Check paths, so that commands do not overwrite their inputs or other outputs.
 
 An option or argument that is a path is declared with its role. A command is guarded by these
 declarations. A Python function that reads and writes files calls `guard`::
@@ -27,7 +27,7 @@ PARTIAL = ".partial"  # suffix of results saved by an interrupted training run
 
 
 def local(path: str) -> str:
-    """Return the path in a ``file://`` address; return any other path unchanged."""
+    """Return the path in a ``file://`` address; return all other paths unchanged."""
     if path[: len(_FILE)].lower() != _FILE:
         return path
     from urllib.request import url2pathname  # slow to import
@@ -56,7 +56,7 @@ def as_paths(files: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _File:
-    """A path from the user; all paths of the same file have the same `identity`."""
+    """A path from the user; paths of the same file have the same `identity`."""
 
     role: str
     path: str
@@ -65,7 +65,7 @@ class _File:
 
 
 def guard(*given: Given) -> None:
-    """Raise an error if an output is also an input, is written twice, or cannot be written.
+    """Raise an error if an output is also an input, is used twice, or cannot be written.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
 
 
 def _identity(path: str, role: str) -> object:
-    """Return a value that all paths of a file or folder share, or None for a device."""
+    """Return a value that is equal for all paths of a file or folder, or None for a device."""
     stream = "stdin" if role == READS else "stdout"
     try:
         if path == STANDARD:

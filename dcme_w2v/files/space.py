@@ -1,4 +1,4 @@
-"""Check memory limits, and save results elsewhere if targets cannot be written."""
+"""Check memory limits, and save results in another folder if targets cannot be written."""
 
 import contextlib
 import math
@@ -18,12 +18,12 @@ SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
 
 
 def memory_limit() -> int | None:
-    """Return the memory limit of this process in bytes, if the system reports it."""
+    """Return the memory limit of this process in bytes, or None if the system reports none."""
     return min(memory_limits(), default=None)
 
 
 def memory_for(held: int) -> float:
-    """Return how many bytes tables may have in total if they now have `held` bytes."""
+    """Return how many bytes tables may use in total if they use `held` bytes now."""
     limit = memory_limit()
     return math.inf if limit is None else limit - max(used_memory()[1] - held, 0)
 
@@ -44,7 +44,7 @@ def check_addresses() -> None:
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
-    """Return the error that `require_memory` would raise, or None if there is enough memory."""
+    """Return the error that `require_memory` would raise, or None if memory is sufficient."""
     limit = memory_limit()
     if limit is None or needed <= limit:
         return None
@@ -113,7 +113,7 @@ def write_with_fallback(*results: Result, saved: str | None = None) -> None:
 
 
 def _write_elsewhere(path: str, name: str, write: Callable[[str], object]) -> str:
-    """Write a result to a new folder: beside its target, or in the temporary or home folder."""
+    """Write a result to a new folder beside its target, or in the temporary or home folder."""
     beside = Path.cwd()
     if not is_stream(path):
         name, beside = Path(path).name, Path(os.path.realpath(path)).parent
