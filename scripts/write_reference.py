@@ -32,8 +32,8 @@ NOTE = "<!-- written by scripts/write_reference.py -->\n"
 
 def commands() -> dict[str, str]:
     """Return a page for each command with the help of all of its options, and the list of them."""
-    pages, index = {}, f"# Commands\n\n{NOTE}\nEach page shows all options (`--help-all`). "
-    index += "Options that begin with one dash are word2vec.c's spellings.\n\n"
+    pages, index = {}, f"# Commands\n\n{NOTE}\nEach page shows all options of a command, as "
+    index += "`--help-all` does. Options that begin with a single dash are those of word2vec.c.\n\n"
     for name, context in _leaves(
         click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)
     ):
@@ -57,8 +57,9 @@ def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
 
 def python_names() -> dict[str, str]:
     """Return a page for each public name with its docstring and methods, and the list of them."""
-    pages, index = {}, f"# Python names\n\n{NOTE}\nEvery public name of `dcme_w2v`. Names that are "
-    index += "not here may change. The [quick start](../../start/python.md) introduces them.\n\n"
+    pages, index = {}, f"# Python names\n\n{NOTE}\nThis list contains every public name of "
+    index += "`dcme_w2v`. All other names may change. The [quick start](../../start/python.md) "
+    index += "introduces the public names.\n\n"
     for name in dcme_w2v.__all__:
         found = getattr(dcme_w2v, name)
         if not callable(found) and not isinstance(found, ModuleType):
