@@ -31,7 +31,7 @@ PathLike = str | os.PathLike[str]  # type annotation for any kind of path
 
 
 def path_name(path: PathLike, name: str = "path") -> str:
-    """Return a path as a str; raise a `TypeError` that names the argument for anything else."""
+    """Return a path as a str; for other types, raise a `TypeError` that names the argument."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name}: must be a path, not {type(path).__name__}")
     return os.fspath(path)
@@ -67,7 +67,7 @@ def is_broken_pipe(error: OSError) -> bool:
 
 
 def lock(number: int) -> bool:
-    """Lock an open file until it is closed, or return False if another process has locked it."""
+    """Lock an open file until it is closed; return False if another process has locked the file."""
     try:
         if fcntl is not None:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,7 +82,7 @@ def lock(number: int) -> bool:
 
 @contextlib.contextmanager
 def opened_folder(path: Path) -> Iterator[int | None]:
-    """Open a folder without following symbolic links; yield None on systems other than Linux.
+    """Open a folder without following symbolic links; yield None where this is not supported.
 
     Another user may have replaced a part of the path by a link since the path was checked.
     """
@@ -101,7 +101,7 @@ def opened_folder(path: Path) -> Iterator[int | None]:
 
 
 def replace(source: Path, target: Path, folder: int | None = None) -> None:
-    """Rename a file; on Windows, retry for a short time if the target is open elsewhere."""
+    """Rename a file; on Windows, retry for a short time if another program has the target open."""
     if folder is not None:
         os.rename(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         return
@@ -117,7 +117,7 @@ def replace(source: Path, target: Path, folder: int | None = None) -> None:
 
 
 def set_access(file: int | Path, old: os.stat_result) -> None:
-    """Give a new file the permissions of an older one and, for root, also its owner."""
+    """Give a new file the permissions of an existing file and, if run as root, also its owner."""
     if fcntl is not None:
         if os.geteuid() == 0:
             os.chown(file, old.st_uid, old.st_gid)
@@ -133,13 +133,13 @@ def is_open_for(number: int, mode: int) -> bool:
 
 
 def host() -> str:
-    """Return the name of this machine, in characters that are allowed in file names."""
+    """Return the name of this machine, with only those characters that file names can contain."""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return re.sub(r"\W", "", name, flags=re.ASCII)[:20]
 
 
 def is_running(number: int) -> bool:
-    """Return whether a process is running on this machine, or True if that is unknown."""
+    """Return whether a process is running on this machine; return True if this is unknown."""
     if fcntl is None:
         return True
     with contextlib.suppress(PermissionError, OverflowError):
@@ -182,13 +182,13 @@ def memory_limits() -> list[int]:
 
 
 def address_limit() -> int | None:
-    """Return the limit of the address space (``ulimit -v``) in bytes, or None if there is none."""
+    """Return the address-space limit (``ulimit -v``) in bytes, or None if there is no limit."""
     soft = -1 if resource is None else resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if resource is None or soft == resource.RLIM_INFINITY else soft
 
 
 def used_memory() -> tuple[int, int]:
-    """Return the used address space and resident memory in bytes; 0 means unknown."""
+    """Return the used address space and the resident memory in bytes; 0 means unknown."""
     with contextlib.suppress(OSError, ValueError):
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         return int(size) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
@@ -196,7 +196,7 @@ def used_memory() -> tuple[int, int]:
 
 
 def default_threads() -> int:
-    """Return the number of CPUs that this process may use; round up a fractional quota."""
+    """Return the number of CPUs that this process may use; a fractional quota is rounded up."""
     affinity = getattr(os, "sched_getaffinity", None)
     found = [len(affinity(0)) if affinity else os.cpu_count() or 1]
     names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
@@ -207,7 +207,7 @@ def default_threads() -> int:
 
 
 def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
-    """Yield the limits of this process's control groups, split at whitespace.
+    """Yield the limits in the files of this process's control groups, split at whitespace.
 
     A container or a batch job is such a group. Its limits are in the files `older` in version 1 of
     the interface, and in the file `name` in version 2.
@@ -266,7 +266,7 @@ def peak_memory() -> int:
 
 
 class ReceivedSignal:
-    """The first signal that arrived; `number` is None until then."""
+    """The first signal that arrives; `number` is None before that."""
 
     def __init__(self) -> None:
         self.number: int | None = None

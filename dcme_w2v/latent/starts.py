@@ -186,7 +186,7 @@ KEPT = 0.9
 
 
 class Starts:
-    """Creates the starting points of a fit; the quadratic approximation is computed only once.
+    """The starting points of a fit; the quadratic approximation is computed only once.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 class _Blas:
-    """Limits BLAS to one thread in this process as long as at least one caller requires it."""
+    """A process-wide limit of one BLAS thread, in force while at least one caller requires it."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0

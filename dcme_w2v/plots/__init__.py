@@ -1,1 +1,1 @@
-"""Plots of learning curves, reliability, and words or documents in two dimensions."""
+"""Plot learning curves, reliability, and two-dimensional maps of words or documents."""

@@ -1,4 +1,4 @@
-"""Helpers for matplotlib figures: styles, names as plain text, and output files."""
+"""Helpers for matplotlib figures: styles, plain-text names and output files."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ _SETTINGS: Any = {
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Create an empty figure that notebooks show; sizes are in units of 100 pixels.
+    """Create an empty figure that notebooks can show; width and height are in hundreds of pixels.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return the color, marker and line style for the n-th line in a plot."""
+    """Return the color, marker and line style of the n-th line in a plot."""
     return {
         "color": COLORS[number % len(COLORS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -65,7 +65,7 @@ def plain_text(name: str) -> str:
 
 @contextlib.contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Ignore matplotlib's warnings about letters that its font lacks and about very long words."""
+    """Ignore matplotlib's warnings about letters that its font lacks, and about very long words."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "Glyph|Matplotlib currently does not support|constrained_layout not applied"
@@ -81,7 +81,7 @@ def write_figure(figure: Any, path: str) -> None:
 
 
 def _drawn(figure: Any, format: str) -> bytes:
-    """Encode a plot as a file in this format, and return its bytes."""
+    """Encode a plot in a file format, and return the bytes of the file."""
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -92,7 +92,7 @@ def _drawn(figure: Any, format: str) -> bytes:
 
 
 def picture_format(path: str) -> str:
-    """Return the format that a file's suffix names, or PNG if there is no suffix.
+    """Return the image format for a file name: the format of its suffix, or PNG without a suffix.
 
     Raises
     ------

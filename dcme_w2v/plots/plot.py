@@ -1,4 +1,4 @@
-"""Plot learning curves from logs, reliability, and rows or words in two dimensions."""
+"""Plot learning curves from logs, reliability diagrams, and two-dimensional maps of vectors."""
 
 import contextlib
 import json
@@ -105,7 +105,7 @@ def _label_axes(axes: Any, x_name: str, y_name: str) -> None:
 
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the names of the numeric fields in a log's epochs."""
+    """Return the names of the numeric fields in the epoch events of a log."""
     found: dict[str, None] = {}
     for record in log:
         if record["event"] == "epoch":
@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
-    """Return a log field's values by epoch or by training progress."""
+    """Return the values of a log field, by epoch or by the number of processed units."""
     place = "epoch" if event == "epoch" else "done"
     points = {
         record[place]: record[name]
@@ -136,7 +136,7 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 
 def draw_reliability(paths: Sequence[str]) -> Any:
-    """Plot reliability: how often predictions with each probability are correct."""
+    """Plot reliability: for each predicted probability, the fraction of correct predictions."""
     figure = new_figure(4.5, 4.5)
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color=GRAY, linewidth=1)
@@ -152,7 +152,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Read a table of `classify test --calibration --json`; return None for other files."""
+    """Read a table that `classify test --calibration --json` wrote, or return None."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None
@@ -171,7 +171,7 @@ def draw_words(
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
-    """Plot words as labeled points, with similar words close to each other."""
+    """Plot words as labeled points; similar words are close to each other."""
     vectors = load_if_path(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
@@ -220,7 +220,7 @@ def draw_rows(
 
 
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
-    """Create a figure; return its axes and the 2-D point of each row."""
+    """Create a figure; return its axes, and the position of each row in two dimensions."""
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(
             f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; use "
@@ -233,7 +233,7 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
 
 
 def _shown(count: int) -> int:
-    """Return how many of `count` lines or labels get their own color and legend entry."""
+    """Return how many of `count` lines or labels have a color and legend entry of their own."""
     return count if count <= _IN_LEGEND else _IN_LEGEND - 1
 
 
@@ -264,7 +264,7 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Plot learning curves, reliability, or words or rows in two dimensions with matplotlib.
+    """Plot learning curves, reliability, or a two-dimensional map of words or rows with matplotlib.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def plot(
 
 
 def _kind_of(paths: Sequence[str]) -> str:
-    """Return the kind of plot for the files; if there are several, all must be logs or measures.
+    """Return the kind of plot for the files; several files must all be logs, or all be measures.
 
     Raises
     ------

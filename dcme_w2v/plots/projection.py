@@ -31,7 +31,7 @@ def check_method(method: str) -> None:
 def plane(
     rows: csr_matrix | Array, method: str, seed: int, progress: Progress = lambda done: None
 ) -> F64:
-    """Project each row to a point in the plane, shape (n, 2).
+    """Project each row to a point in the plane; the result has shape (n, 2).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def tsne(
     seed: int,
     progress: Progress,
 ) -> F64:
-    """Run t-SNE: return points in a plane where similar rows are close to each other.
+    """Run t-SNE, which places similar rows close to each other in the plane; return the points.
 
     Parameters
     ----------

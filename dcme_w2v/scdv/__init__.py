@@ -1,4 +1,4 @@
-"""Document vectors (SCDV) and topics, from soft clusters of word vectors."""
+"""Compute document vectors (SCDV) and topics from soft clusters of word vectors."""
 
 from dcme_w2v.files.space import check_addresses
 

@@ -1,4 +1,4 @@
-"""`SCDV`: a scikit-learn transformer from documents to vectors."""
+"""`SCDV`: a scikit-learn transformer that converts documents to vectors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SCDV(TextTransformer):
     _kind = "scdv"
 
     def fit(self, X: Iterable[Document], y: Any = None) -> SCDV:
-        """Fit a model of document vectors to training documents.
+        """Fit the model to training documents.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class SCDV(TextTransformer):
         return self
 
     def fit_transform(self, X: Iterable[Document], y: Any = None) -> sparse.csr_matrix | F32:
-        """Fit to documents, and return their vectors; X is iterated over twice."""
+        """Fit the model to documents, and return their vectors; X is read twice."""
         kept = list(X) if isinstance(X, Iterator) else X
         return self.fit(kept).transform(kept)
 
@@ -107,7 +107,7 @@ class SCDV(TextTransformer):
         return names
 
     def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
-        """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
+        """Return document vectors as float32 rows, shape (documents, n_features_out_)."""
         parts = list(self.model_.transform(as_texts(X), self.threads))
         nothing = sparse.csr_matrix((0, self.model_.columns), dtype=np.float32)
         rows = sparse.vstack(parts, format="csr") if parts else nothing

@@ -121,7 +121,7 @@ def fit_documents(
 
 
 def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Return the numbers of documents, tokens and words, and the memory that fitting requires.
+    """Return the numbers of documents, tokens and words, and the memory required for fitting.
 
     The posteriors, one number for each word and cluster, are counted in full, although most of them
     become 0.
@@ -152,7 +152,7 @@ def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
 def count_words(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
 ) -> _WordCounts:
-    """Count the documents' words, and choose the words of the model."""
+    """Count the words in the documents, and select the words of the model."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.representation == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
@@ -201,7 +201,7 @@ def _with_words(
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
-    """Create the model from the counted words, with a threshold of 0."""
+    """Create the model from the word counts, with a threshold of 0."""
     kept = counted.kept
     having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)
@@ -223,7 +223,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of the words with the IDs `having`, which come first in `words`."""
+    """Return the vectors of the first words in `words`, whose IDs are `having`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):

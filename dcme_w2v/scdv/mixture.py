@@ -56,7 +56,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted mixture, and the history of its likelihood.
+    """A fitted mixture, and the history of its log-likelihood.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 @dataclass
 class _Points:
-    """Points that are centered to limit rounding errors in single precision."""
+    """Points from which the mean is subtracted, to limit rounding errors in single precision."""
 
     centered: F32
     threads: int | None
@@ -128,7 +128,7 @@ class _Points:
         return block.T @ block
 
     def sums(self, shares_of: Shares) -> Sums:
-        """Sum up the posteriors, the points weighted by posteriors, and the log-likelihood."""
+        """Sum the posteriors, the points weighted by their posteriors, and the log-likelihood."""
 
         def sum_up(rows: slice) -> Sums:
             shares, likelihood = shares_of(rows)
@@ -180,7 +180,7 @@ def _start(points: _Points, options: ScdvOptions) -> Mixture:
 def _rounds(
     points: _Points, mixture: Mixture, options: ScdvOptions, report: Report | None
 ) -> Fitted:
-    """Run expectation maximization until it converges, or for the maximum number of iterations."""
+    """Run expectation maximization until it converges or reaches the maximum of iterations."""
     history: list[float] = []
     while True:
         counts, sums, likelihood = _expect(points, mixture)
@@ -219,7 +219,7 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
 
 
 def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixture:
-    """Run the M step: return the most likely mixture for posterior counts and sums."""
+    """Run the M step: return the most likely mixture, given posterior counts and sums."""
     counts = np.maximum(counts, np.finfo(np.float32).tiny)
     means = sums / counts[:, None]
     count, dim = points.centered.shape

@@ -1,4 +1,4 @@
-"""Compute document vectors by SCDV or by the baselines in its paper.
+"""Compute document vectors by SCDV or by one of the baselines in the SCDV paper.
 
 For each topic, idf x P(topic | word) x word vector is summed over the tokens of a document. The
 document vector is the concatenation of these sums, scaled to unit length, with small entries set to
@@ -50,7 +50,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
 
 
 def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
-    """Return tf-idf rows; the term frequency of a word is its count n, or 1 + ln n."""
+    """Return tf-idf rows; the term frequency of a word with count n is n or 1 + ln n."""
     rows = count_rows(batch, len(idf))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
@@ -114,7 +114,7 @@ class DocumentModel(Sealed, Shown):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The statistics of the fit, the number of columns and the threshold."""
+        """Statistics of the fit, with the number of columns and the threshold."""
         return {**self.facts, "columns": self.columns, "threshold": self.threshold}
 
     @property
@@ -123,11 +123,11 @@ class DocumentModel(Sealed, Shown):
         return Tokenizer.of_entry(self.facts)
 
     def numbering(self) -> Numbering:
-        """Return an object that encodes documents as IDs of the model's words."""
+        """Return an object that encodes documents as the IDs of words in the model."""
         return Numbering(self.words, tokenizer=self.tokenizer)
 
     def composer(self) -> Composer:
-        """Return the C core's composer of document vectors; it allows at most 2^31 columns."""
+        """Return the C core's composer of document vectors, which allows at most 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(
                 f"document vectors would have {self.columns:,} columns; use fewer --clusters"
@@ -164,7 +164,7 @@ class DocumentModel(Sealed, Shown):
     def transform_labeled(
         self, documents: Iterable[Document], threads: int | None
     ) -> Iterator[tuple[sparse.csr_matrix, list[tuple[str, ...]]]]:
-        """Yield the vectors and the labels of documents, in one pass over them."""
+        """Yield the vectors and labels of documents, which are read only once."""
         labeled, read = itertools.tee(documents)
         labels = (document.labels for document in labeled)
         for rows in self.transform((document.text for document in read), threads):
@@ -199,7 +199,7 @@ class DocumentModel(Sealed, Shown):
         return make
 
     def save(self, path: PathLike) -> None:
-        """Write the model to a file, atomically."""
+        """Atomically write the model to a file."""
         arrays: dict[str, Array] = {
             **words_arrays(self.words),
             "vectors": self.vectors,

@@ -105,5 +105,5 @@ class ScdvOptions(Checked):
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
-    """Fill in unset options from `BETTER` for scdv, or from `PLAIN` for the baselines."""
+    """Set unset options to their values in `BETTER` for scdv, or in `PLAIN` for the baselines."""
     return filled(options, BETTER if options.representation == "scdv" else PLAIN)

@@ -1,4 +1,4 @@
-"""Describe topics by their words and coherence, and words by their topics."""
+"""Describe topics by their words and their coherence, and words by their topics."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .model import DocumentModel, count_rows
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic: a component of the mixture, described by words.
+    """A topic, which is a component of the mixture and is described by words.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Topic:
 def topics(
     model: DocumentModel, words: int = 10, texts: Iterable[Text] | None = None
 ) -> list[Topic]:
-    """Describe the topics of a model, with their coherence if documents are given.
+    """Describe the topics of a model; if documents are given, also compute the topics' coherence.
 
     P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
     tokens of the training documents. The coherence is computed on the most probable words.
@@ -79,7 +79,7 @@ def topics(
 def senses(
     model: DocumentModel, word: str, words: int = 5, least: float = 0.05
 ) -> list[tuple[float, Topic]]:
-    """Return the topics of a word, each preceded by its probability P(topic | word).
+    """Return the topics of a word as pairs of P(topic | word) and topic.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def senses(
 
 
 def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
-    """Return the coherence of each word list, which begins with the best word.
+    """Return the coherence of each word list, whose words are sorted from best to worst.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum
@@ -150,7 +150,7 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
 
 
 def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
-    """Return P(topic), shape (topics,), and P(topic, word), one column per topic."""
+    """Return P(topic) with shape (topics,), and P(topic, word) with one column per topic."""
     if model.mixture is None:
         raise DcmeError(
             f"a model with --representation={model.options.representation} has no topics; fit a "
@@ -164,6 +164,6 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
 
 
 def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
-    """Return the row indices with the highest ranks, and the values in these rows."""
+    """Return the indices of the rows with the highest ranks, and the values in these rows."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

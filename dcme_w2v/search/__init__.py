@@ -10,7 +10,7 @@ check_addresses()  # report an error if importing scipy would hang
 
 
 class _Package(ModuleType):
-    """The package `dw.search`, which raises a helpful error if it is called."""
+    """The package `dw.search`; if it is called like a function, it raises a helpful error."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Raise an error that names the functions to call instead."""

@@ -36,7 +36,7 @@ class Duplicate(NamedTuple):
 
 
 def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
-    """Find pairs of documents whose similarity reaches a threshold, sorted by row."""
+    """Find pairs of documents whose similarity reaches a threshold; pairs are sorted by row."""
     least = THRESHOLD if threshold is None else threshold
     if not isinstance(least, Real) or not 0 < least <= 1:
         raise UsageError(f"threshold={least!r:.40}: must be above 0 and at most 1")
@@ -59,7 +59,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
 
 
 def _rarest(index: Index) -> csr_matrix:
-    """In each document, mark the rarest words that other documents also contain."""
+    """Mark the rarest words in each document, among words that also occur in other documents."""
     counts = ones(index.counts)
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -74,7 +74,7 @@ def _rarest(index: Index) -> csr_matrix:
 
 
 def similarities(index: Index, rows: I64, others: I64) -> F64:
-    """Return the weighted Jaccard similarity of each pair of documents."""
+    """Return the weighted Jaccard similarity between the two documents of each pair."""
     needed, places = np.unique(np.concatenate([rows, others]), return_inverse=True)
     grams = ones(csr_matrix(index.counts[needed] @ index.grams))
     grams.sort_indices()

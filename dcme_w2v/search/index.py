@@ -1,4 +1,4 @@
-"""Score documents for a query by BM25 scores of words and n-grams, and by vector cosines.
+"""Score documents for a query by BM25 on words and n-grams, and by the cosines of vectors.
 
 BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t of::
 
@@ -35,7 +35,7 @@ TINY = 1e-9  # replaces a divisor of 0
 
 
 class Query(NamedTuple):
-    """The words and n-grams of a query that occur in documents, and their weights.
+    """The words and n-grams of a query that occur in the indexed documents, and their weights.
 
     `most` and `most_grams` are the sums of all weights, including terms that no document contains.
     `alike` and `alike_weights` are the words that replace unknown query words, and their weights.
@@ -52,7 +52,7 @@ class Query(NamedTuple):
 
 
 def gram_rows(words: Sequence[str]) -> csr_matrix:
-    """Count the hashed n-grams in each word, shape (words, GRAMS)."""
+    """Count the hashed n-grams in each word; the result has shape (words, GRAMS)."""
     grams = Subwords(SHORTEST, LONGEST)
     if words:
         grams.add([word.encode() for word in words])
@@ -65,12 +65,12 @@ def gram_rows(words: Sequence[str]) -> csr_matrix:
 
 
 def idf_of(frequency: F64 | I64, documents: int) -> F64:
-    """Return the idf weight of each term, given how many documents contain it."""
+    """Return the idf weight of each term, given the number of documents that contain it."""
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
 class Index:
-    """An index of documents, built from their word counts.
+    """An index of documents, which is built from the word counts of the documents.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Index:
         return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
 
     def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
-        """Return the similar words that replace unknown query words, and their weights."""
+        """Return the similar words that replace unknown query words, with their weights."""
         ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for row in tokens:
             shared = self._words_of[:, row.indices] @ row.data
@@ -160,13 +160,13 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the documents with the best word scores; similar words replace unknown ones."""
+        """Return the documents with the best word scores, replacing unknown query words."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))
 
     def _by_grams(self, rows: I64, query: Query) -> F64:
-        """Return the n-gram scores of documents, from 0 to 1."""
+        """Return the n-gram scores of documents, which lie between 0 and 1."""
         counts = self.counts[rows] @ self._words_of[:, query.grams]
         places = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
         data = self._saturated(counts.data, self._gram_lengths, rows[places])
@@ -175,14 +175,14 @@ class Index:
         return np.asarray(found @ query.gram_weights) / most
 
     def _cosines(self, vectors: F32, query: Query) -> F64:
-        """Return the cosines between documents and a query, replacing negative cosines with 0."""
+        """Return the cosines between documents and a query; negative cosines become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
         # Sum each row separately: a matrix product can round equal rows differently.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
-        """Convert term counts to the BM25 factors that multiply idf weights."""
+        """Convert term counts to the BM25 factors by which idf weights are multiplied."""
         k1, b = self.options.k1, self.options.b
         mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
         norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)

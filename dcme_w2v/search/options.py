@@ -7,7 +7,7 @@ from dcme_w2v.declarations import Checked, option
 
 @dataclass(frozen=True)
 class SearchOptions(Checked):
-    """Options for ranking; docs/decisions/search.md explains the defaults."""
+    """Options for ranking documents; docs/decisions/search.md explains the defaults."""
 
     group = "Model"
 

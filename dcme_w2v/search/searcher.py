@@ -1,4 +1,4 @@
-"""The class `Search`: index and search documents, and find near-duplicates."""
+"""The class `Search`, which indexes and searches documents and finds near-duplicates."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")
 
 
 class Hit(NamedTuple):
-    """A search result: a document's row (from 0) and score."""
+    """A search result: the row (from 0) and the score of a document."""
 
     row: int
     score: float
 
 
 class Search(Shown):
-    """Search texts by BM25 scores of words and character n-grams.
+    """Search texts by BM25 on words and character n-grams.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Search(Shown):
 
     @classmethod
     def of(cls, options: SearchOptions, vectors: PathLike | Vectors | None = None) -> Search:
-        """Create a search from an options object."""
+        """Create a `Search` from an options object."""
         return cls(**asdict(options), vectors=vectors)
 
     def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
@@ -137,7 +137,7 @@ class Search(Shown):
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))
 
     def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
-        """Return the best documents for each query, best first; ties are in row order.
+        """Return the best documents per query, in descending order of score; ties are in row order.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Search(Shown):
         return duplicates(self._fitted(), threshold)
 
     def name(self, row: int) -> str:
-        """Return a document's name, or its number (counted from 1) if documents have no names."""
+        """Return a document's name or, if documents have no names, its number counted from 1."""
         row = self._checked(row)
         return self._names[row] if len(self._names) else str(row + 1)
 
@@ -187,7 +187,7 @@ class Search(Shown):
         return whole_number("row", row, 0, self._fitted().counts.shape[0] - 1)
 
     def save(self, path: PathLike) -> None:
-        """Write the index to a single file, which `load` reads."""
+        """Write the index to a single file, which `load` can read."""
         index = self._fitted()
         arrays: dict[str, Array] = {}
         for name, words in zip(LISTS, (index.words, self._names, self._beginnings), strict=True):
@@ -205,7 +205,7 @@ class Search(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Search:
-        """Load an index that `save` wrote; it returns the same search results.
+        """Load an index that `save` wrote; its search results are the same as before saving.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Search(Shown):
 
 
 def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
-    """Yield texts, and append the first characters of each text to a list."""
+    """Yield texts, and append the beginning of each text to the list `beginnings`."""
     for text in texts:
         start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
         line = " ".join(start.split())

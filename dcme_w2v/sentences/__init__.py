@@ -1,4 +1,4 @@
-"""Compute sentence vectors from word vectors, and write folders for other programs."""
+"""Compute sentence vectors from word vectors, and save them in folders for other programs."""
 
 from dcme_w2v.files.space import check_addresses
 

@@ -1,4 +1,4 @@
-"""`SentenceEncoder`: a scikit-learn transformer from sentences to vectors."""
+"""`SentenceEncoder`: a scikit-learn transformer that converts sentences to vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encodes each sentence as the mean of its words' pooled vectors.
+    """Encode each sentence as the mean of the pooled vectors of its words.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SentenceEncoder(TextTransformer):
     _kind = "sentence"
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
-        """Read and pool the word vectors; the sentences X matter only for uSIF.
+        """Read and pool the word vectors; only uSIF also depends on the sentences X.
 
         Parameters
         ----------
@@ -81,11 +81,11 @@ class SentenceEncoder(TextTransformer):
         return self
 
     def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> F32:
-        """Fit to sentences, and return the vectors of the same sentences."""
+        """Fit the encoder to sentences, and return the vectors of these sentences."""
         return self._finished(self._fitted(X))
 
     def transform(self, X: Iterable[Sentence]) -> F32:
-        """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
+        """Return sentence vectors as float32 rows, shape (sentences, n_features_out_)."""
         return self._finished(self._table.vectors_of(X, self.threads))
 
     def _finished(self, rows: F32) -> F32:

@@ -1,4 +1,4 @@
-"""Write pooled word vectors as a folder of static embeddings.
+"""Write pooled word vectors as a static-embedding folder.
 
 sentence-transformers and model2vec average the rows of a text's tokens; with the pooled rows, this
 mean equals the sentence vector of ``--pooling static``.
@@ -43,7 +43,7 @@ def save_sentence_model(
     numbers: str = "float32",
     pooling: str = "static",
 ) -> Vectors:
-    """Write vectors as a folder that sentence-transformers and model2vec load.
+    """Write vectors as a folder that sentence-transformers and model2vec can load.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _card(
     pooling: str,
     manifest: Mapping[str, Any],
 ) -> str:
-    """Return the text of the model card: a YAML header, then Markdown."""
+    """Return the text of the model card: a YAML header followed by Markdown."""
     tags = ["sentence-transformers", "model2vec", "static-embeddings", "dcme-w2v"]
     head = {
         "library_name": "sentence-transformers",

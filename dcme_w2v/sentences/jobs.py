@@ -1,4 +1,4 @@
-"""Implement the command ``encode``, which converts text files to files of sentence vectors."""
+"""Implement the command ``encode``, which writes sentence vectors for the lines of text files."""
 
 import contextlib
 import os
@@ -112,7 +112,7 @@ def encode(
 
 
 def _kind_of(output: str) -> str:
-    """Return the format of an output according to its suffix; raise an error if it is unknown."""
+    """Return the output format for a file suffix; raise an error if the suffix is unknown."""
     if output == STANDARD:
         return ".tsv"
     suffix = uncompressed_name(output).suffix
@@ -135,7 +135,7 @@ def _kind_of(output: str) -> str:
 
 
 def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
-    """Join blocks that belong to the same long line."""
+    """Join blocks that contain parts of the same long line."""
     held = b""
     for block in blocks:
         held += bytes_of(block)
@@ -157,7 +157,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
-    """Remove the common components from the sentence vectors in a temporary file."""
+    """Yield sentence vectors without their common components, using a temporary file."""
     products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
     with contextlib.closing(spool):
         for part in parts:
@@ -174,7 +174,7 @@ def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
 
 @contextlib.contextmanager
 def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], object]]:
-    """Open the output for an atomic write, and yield a function that writes rows."""
+    """Open the output for atomic writing, and yield a function that writes rows."""
     if kind == ".npz":
         with writing_rows(output, columns) as writer:
             yield lambda rows: writer.add(csr_matrix(rows), [()] * len(rows))

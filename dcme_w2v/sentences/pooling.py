@@ -1,4 +1,4 @@
-"""Compute a pooled row for each word; a sentence vector is the mean of its words' rows.
+"""Compute a pooled row for each word; sentence vectors are means of pooled rows.
 
 ``static`` whitens the vectors, scales them to unit length, moves each row toward the row of its
 longest known prefix (king for kings), and multiplies it by SIF weights (Arora et al. 2017) and by
@@ -61,7 +61,7 @@ class Pooling:
         counts: I64 | None,
         dim: int | None = None,
     ) -> Pooling:
-        """Compute the transformation from the vectors and counts of a vocabulary.
+        """Compute the pooling transformation from the vectors and counts of a vocabulary.
 
         Parameters
         ----------
@@ -132,14 +132,14 @@ class Pooling:
         return rows
 
     def piece_rows(self, count: int, columns: int) -> F32:
-        """Return rows with random directions for word pieces, because these have no vectors."""
+        """Return rows with random directions for word pieces, which have no vectors."""
         # Use RandomState, which generates the same numbers in all NumPy versions.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
 
     def unseen_rows(self, vectors: F32) -> F32:
-        """Return the pooled rows of out-of-vocabulary words, given their vectors."""
+        """Return the pooled rows of out-of-vocabulary words, given the vectors of these words."""
         with one_blas_thread():
             return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
@@ -151,7 +151,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Move each word's unit row, in place, toward the row of its longest prefix in the list."""
+    """Move each word's unit row in place, toward the row of its longest prefix in the list."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
@@ -167,7 +167,7 @@ def _usif_a(p: F64) -> float:
 
 
 def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
-    """Return the mean and the axes that whiten vectors with these weights.
+    """Return the mean and the whitening axes of vectors, given the weights of the vectors.
 
     The axes are in descending order of variance; axes without variance are 0.
     """
@@ -188,7 +188,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
 
 @dataclass(frozen=True)
 class Components:
-    """The common directions of sentence vectors, and how much of each to remove.
+    """The common directions of sentence vectors, and the fraction of each that is removed.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class Components:
 
     @classmethod
     def of_products(cls, products: F64) -> Components:
-        """Compute the common components from XᵀX, where the rows of X are sentence vectors."""
+        """Compute the common components from XᵀX, where each row of X is a sentence vector."""
         with one_blas_thread():
             values, axes = np.linalg.eigh(products)
         most = USIF_COMPONENTS
@@ -218,6 +218,6 @@ class Components:
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
     def removed_from(self, sentences: F32) -> F32:
-        """Subtract from sentence vectors their weighted projections onto the components."""
+        """Subtract from sentence vectors their weighted projections onto the common components."""
         with one_blas_thread():
             return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

@@ -1,4 +1,4 @@
-"""Evaluate sentence vectors on rated sentence pairs, such as the STS tasks of SemEval."""
+"""Evaluate sentence vectors on rated sentence pairs, such as those of the SemEval STS tasks."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from .table import SentenceTable
 
 @dataclass(frozen=True)
 class StsSet:
-    """The correlations for one file of rated sentence pairs."""
+    """The correlations of cosines with ratings for one file of sentence pairs."""
 
     name: str
     pearson: float
@@ -58,7 +58,7 @@ class StsScore:
         return float(np.mean([one.spearman for one in self.sets]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the results by name, for JSON."""
+        """Return the results as a dict for JSON output."""
         return {
             "pearson": self.pearson,
             "spearman": self.spearman,
@@ -75,7 +75,7 @@ def eval_sts(
     dim: int | None = None,
     tokenize: TokenizeLike = None,
 ) -> StsScore:
-    r"""Compute the correlations of sentence-vector cosines with human ratings.
+    r"""Compute the correlations between sentence-vector cosines and human ratings.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ def eval_sts(
 
 
 def _line(pair: Any) -> bytes:
-    """Format a score and two sentences as a line of a file."""
+    """Format a score and two sentences as a tab-separated line."""
     return "\t".join(" ".join(str(one).split()) for one in pair).encode()
 
 
 def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
-    """Parse lines into scores and sentence pairs, and count the skipped lines."""
+    """Parse lines into scores and sentence pairs; also return the number of skipped lines."""
     scores, sentences, skipped = [], [], 0
     for line in lines:
         score, *texts = line.rstrip(b"\r\n").split(b"\t")
@@ -152,6 +152,6 @@ def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
 
 
 def _cosines(left: F32, right: F32) -> F64:
-    """Return the cosine of each pair of rows, or 0 if a row is zero."""
+    """Return the cosine of each pair of rows; the cosine is 0 if either row is zero."""
     sides = (unit_vectors(one.astype(np.float64)) for one in (left, right))
     return np.asarray(np.einsum("ij,ij->i", *sides))

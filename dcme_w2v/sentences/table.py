@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """A tokenizer.json file that Hugging Face's tokenizers library runs."""
+    """A tokenizer.json file, which Hugging Face's tokenizers library executes."""
 
     is_whitespace = False
 
@@ -41,7 +41,7 @@ class LibraryTokenizer:
             self._unknown = self._loaded.token_to_id(model["unk_token"])
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        """Split each line into tokens, and join them by spaces, as `Tokenizer.tokenize` does."""
+        """Split each line into tokens and join the tokens by spaces, like `Tokenizer.tokenize`."""
         if isinstance(text, Tokenized):
             return text.text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
@@ -59,7 +59,7 @@ class LibraryTokenizer:
 
 @contextlib.contextmanager
 def _refused(path: str) -> Iterator[None]:
-    """Convert errors raised by tokenizers to `FormatError`, including panics (no `Exception`)."""
+    """Convert the errors and Rust panics of the tokenizers library to `FormatError`."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -71,7 +71,7 @@ def _refused(path: str) -> Iterator[None]:
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
-    """Return words with their pooled rows; if rows are whitened, append word pieces."""
+    """Return words with their pooled rows; if the rows are whitened, append word pieces."""
     words = vectors.words[:limit]
     if pooling.axes is None:
         return words, pooling.rows(vectors.vectors)[:limit], None
@@ -87,7 +87,7 @@ def pooled_rows(
 
 
 class SentenceTable:
-    """Encodes sentences as means of the pooled rows of their words.
+    """Encode sentences as the means of the pooled rows of their words.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class SentenceTable:
         self._numbering = Numbering(words, tokenizer=self.tokenizer)
 
     def encode(self, blocks: Iterable[Text], threads: int | None = None) -> Iterator[F32]:
-        """Encode blocks of lines that all end in a line feed.
+        """Encode blocks of lines; the last line of each block must also end in a line feed.
 
         Yields
         ------
@@ -138,16 +138,16 @@ class SentenceTable:
         yield from ordered_map(self._pooled, batches, threads)
 
     def scaled(self, rows: F32) -> F32:
-        """Scale sentence vectors to unit length if the options or the folder require it."""
+        """Scale sentence vectors to unit length if the options or the loaded folder require it."""
         return unit_vectors(rows) if self._is_unit else rows
 
     @property
     def columns(self) -> int:
-        """Number of dimensions of a sentence vector."""
+        """Number of dimensions of the sentence vectors."""
         return int(self.rows.shape[1])
 
     def transform(self, texts: Iterable[Text]) -> Iterator[sparse.csr_matrix]:
-        """Yield the vectors of texts, many rows at a time."""
+        """Yield the vectors of texts in batches of rows."""
         yield from map(sparse.csr_matrix, self.encode(blocks_of(texts)))
 
     def vectors_of(self, sentences: Iterable[Sentence], threads: int | None = None) -> F32:
@@ -156,7 +156,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return the IDs of words and word pieces, and the rows of words that have only n-grams."""
+        """Return IDs of words and word pieces, and the rows of words that have only n-grams."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)
@@ -182,7 +182,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return the mean of the known words' rows for each line."""
+        """Return, for each line, the mean of the rows of its known words."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)

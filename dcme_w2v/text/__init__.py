@@ -1,1 +1,1 @@
-"""Convert text to token IDs: read, tokenize and count it, select words, and join phrases."""
+"""Convert text to token IDs: read, tokenize and count text, select words, and join phrases."""

@@ -28,7 +28,7 @@ REMEDY = "set TMPDIR to another folder"
 
 
 class IdCache:
-    """Token IDs that are written in blocks, rewritten in place, and then memory-mapped.
+    """Token IDs that are written in blocks, rewritten in place and finally memory-mapped.
 
     They are in an unnamed file in the system's folder for temporary files.
 
@@ -49,7 +49,7 @@ class IdCache:
             ) from error
 
     def write(self, first: int, ids: U32) -> None:
-        """Write IDs to the file, starting at position `first`."""
+        """Write IDs to the file, starting at the index `first`."""
         self.length = max(self.length, first + len(ids))
         rest = ids.view(np.uint8).data
         try:
@@ -61,7 +61,7 @@ class IdCache:
             raise self._failure("written", error, need) from error
 
     def read(self, first: int, length: int) -> U32:
-        """Read `length` IDs from the file, starting at position `first`."""
+        """Read `length` IDs from the file, starting at the index `first`."""
         ids = np.empty(length, dtype=np.uint32)
         try:
             self._file.seek(first * ID_BYTES)
@@ -73,12 +73,12 @@ class IdCache:
         return ids
 
     def pieces(self) -> Iterator[U32]:
-        """Yield all IDs in chunks; the file may be overwritten up to the last yielded ID."""
+        """Yield all IDs in chunks; callers may overwrite the file up to the last yielded ID."""
         for first in range(0, length := self.length, PIECE):
             yield self.read(first, min(PIECE, length - first))
 
     def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
-        """Truncate the file to `length` IDs, close it, and return the IDs memory-mapped.
+        """Truncate the file to `length` IDs and close it; return the IDs as a memory-mapped array.
 
         The disk space is released with the mapping.
         """
@@ -109,7 +109,7 @@ class IdCache:
 
 @dataclass(frozen=True)
 class HeldOutLines:
-    """Chooses the lines to hold out, each independently with the same probability.
+    """Select the held-out lines, each independently with the same probability.
 
     Attributes
     ----------
@@ -122,21 +122,21 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> Bools:
-        """Return a mask of the held-out lines among lines first, ..., first + count - 1."""
+        """Return a mask of the held-out lines among the `count` lines from line `first` on."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
         return mixed < np.uint64(self.fraction * 2.0**64)
 
 
 class Choice:
-    """Finds the token IDs in a stream that belong to held-out lines."""
+    """Find the token IDs in a stream that belong to held-out lines."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
         self._line = 0  # index of the line being read
 
     def mask(self, ids: U32) -> Bools:
-        """Return a mask of the next IDs in the stream that belong to held-out lines."""
+        """Return a mask that selects, among the next IDs in the stream, those in held-out lines."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
@@ -146,7 +146,7 @@ class Choice:
 
 
 def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
-    """Count the tokens of each word in held-out lines."""
+    """Count how often each word occurs in held-out lines."""
     counts, choice = np.zeros(words, dtype=np.int64), Choice(lines)
     for ids in cache.pieces():
         counts += np.bincount(ids[choice.mask(ids)] & NUMBER, minlength=words)
@@ -154,7 +154,7 @@ def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
 
 
 def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
-    """Replace the cached IDs with vocabulary IDs, in place; return fields of `EncodedCorpus`."""
+    """Replace cached IDs with vocabulary IDs in place; return some fields of `EncodedCorpus`."""
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [np.empty(0, dtype=np.uint32)]
@@ -177,7 +177,7 @@ def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None
 
 
 def splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash numbers by splitmix64 (Steele, Lea and Flood 2014)."""
+    """Hash integers with splitmix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

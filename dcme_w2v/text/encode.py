@@ -1,4 +1,4 @@
-"""Encode a corpus: read the text once, count its words, and store them as IDs.
+"""Encode a corpus: read its text once, count the words, and store the tokens as word IDs.
 
 `vocab` is `dcme_w2v.vocab`, which only counts.
 """
@@ -64,7 +64,7 @@ class CountedCorpus:
 
 @dataclass
 class EncodedCorpus(CountedCorpus):
-    """A corpus as word IDs; its temporary file is removed when the array of IDs is deleted.
+    """A corpus as word IDs; deleting the array of IDs also removes its temporary file.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
@@ -136,7 +136,7 @@ def count(
 def tally(
     corpus: Corpus, options: VocabularyOptions, known: Words | None
 ) -> tuple[core.Table, dict[str, Any]]:
-    """Count all words, or only `known` ones, in one part of a corpus.
+    """Count all words, or only the words in `known`, in one part of a corpus.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def encode(
     reporter: Reporter | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> EncodedCorpus:
-    """Count the words of a corpus and encode it as word IDs, reading it only once.
+    """Count the words of a corpus and encode its text as word IDs in a single pass.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def vocab(
     progress: ProgressLike = False,
     **options: Any,
 ) -> Vocabulary:
-    """Count the words of a corpus.
+    """Count the words of a corpus, and return its vocabulary.
 
     Parameters
     ----------

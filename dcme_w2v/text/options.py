@@ -12,7 +12,7 @@ READING = [  # options for reading text, which `phrases` also accepts
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Options for which pairs of words are joined into phrases."""
+    """Options that determine which pairs of words are joined into phrases."""
 
     group = "Model"
 

@@ -1,4 +1,4 @@
-"""Find phrases, that is, pairs of words that are adjacent unusually often, and join them.
+"""Find phrases, which are pairs of words that are adjacent unusually often, and join them.
 
 The text is read once, as word IDs (`dcme_w2v.text.encode`). Each pass joins pairs in the result of
 the previous passes, piece by piece, so that words and pairs are in memory but the text is not.
@@ -86,7 +86,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
 
 
 class Phrase(NamedTuple):
-    """A pair of words, the connectors between them, and the pair's count and score."""
+    """A pair of words, the connectors between the two words, and the pair's count and score."""
 
     left: str
     right: str
@@ -102,7 +102,7 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """The phrases that each pass found.
+    """The phrases found in each pass over a text.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
 def count_pairs(
     text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
 ) -> tuple[U32, U32, U32, I64, int]:
-    """Count the word pairs within the lines of a text, using a table of limited size.
+    """Count pairs of words within the lines of a text, using a table of limited size.
 
     When the table is full, half of the pairs, chosen by a bit of their hash, are dropped, to be
     counted when the text is read again. The counts are therefore exact for any size.
@@ -320,7 +320,7 @@ def _joined(
     reporter: Reporter,
     **reading: Any,
 ) -> PhraseTable:
-    """Join phrases pass by pass, then write the text."""
+    """Join the phrases of each pass, then write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
     how = dataclasses.replace(text, min_count=1, max_vocab=None)
     encoded = encode(corpus, how, reporter=reporter, **reading)
@@ -340,7 +340,7 @@ def _joined(
 
 
 class _Text:
-    """A text as word IDs, and the phrases to join in it."""
+    """A text as word IDs, with the phrases that are joined when it is read."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class _Text:
         self.reads = 0  # number of times that the last pass has read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
-        """Yield the word IDs of the text with phrases joined."""
+        """Yield the word IDs of the text, in which phrases are joined."""
         pieces = self._stored(stage)
         for *pairs, roles in self._passes:
             pieces = self._joined(pieces, pairs, roles)
@@ -366,7 +366,7 @@ class _Text:
 
     @staticmethod
     def _joined(pieces: Iterator[U32], pairs: Sequence[U32], roles: U8) -> Iterator[U32]:
-        """Yield the word IDs of a text in which pairs are joined from left to right."""
+        """Yield the word IDs of a text after joining pairs from left to right."""
         table = core.Pairs(0)
         table.add(*pairs)
         for piece in pieces:
@@ -383,7 +383,7 @@ class _Text:
         drop_pages(self._ids)
 
     def counts(self) -> I64:
-        """Return the count of each word in the current text."""
+        """Return the count of each word in the text after joining."""
         if self._counts is None:
             self._counts = np.zeros(len(self._table), dtype=np.int64)
             for ids in self._pieces("counting words"):
@@ -391,7 +391,7 @@ class _Text:
         return self._counts
 
     def phrases(self, options: PhraseOptions, connectors: Sequence[bytes]) -> tuple[Phrase, ...]:
-        """Find the phrases in the current text, in descending order of score."""
+        """Find phrases in the text after joining, in descending order of score."""
         counts = self.counts()
         roles = np.where(counts >= options.min_count, core.ROLE_SIDE, 0).astype(np.uint8)
         known = self._numbers(connectors)
@@ -418,7 +418,7 @@ class _Text:
         return Words(*self._table.words(numbers.astype(np.int64)))
 
     def join(self, phrases: Sequence[Phrase]) -> None:
-        """Join these phrases from now on whenever the text is read."""
+        """From now on, join these phrases whenever the text is read."""
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
@@ -444,13 +444,13 @@ class _Text:
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:
-        """Return the IDs of words; new words get new IDs."""
+        """Return the IDs of words; words without an ID get new IDs."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
     def write(self, output: PathLike) -> int:
-        """Write the text with phrases joined; return its number of tokens."""
+        """Write the text with phrases joined, and return the number of tokens written."""
         words = self._words(np.arange(len(self._table)))
         tokens = 0
         with atomic_write(output) as file:
@@ -467,7 +467,7 @@ def score(
     together: I64,
     tokens: int,
 ) -> F64:
-    """Compute the scores of n pairs from the counts of the pairs and their words.
+    """Compute the scores of n pairs from their counts and from the counts of their words.
 
     A score is equation (6) of Mikolov et al. 2013 (Distributed representations of words and
     phrases) times the number of tokens, as in word2phrase; or the normalized pointwise mutual

@@ -1,4 +1,4 @@
-"""Read a corpus in one pass: tokenize it, count its words, and store provisional word IDs.
+"""Read a corpus in one pass: tokenize it, count its words, and store temporary word IDs.
 
 The main thread reads and decompresses; workers encode blocks, each by a hash table of its words.
 The main thread merges these tables in the order of the blocks (`DistinctWords`).
@@ -45,7 +45,7 @@ _WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end that does
 
 
 class Encoded(NamedTuple):
-    """A block of text as word IDs, with the table of its words and its number of line ends."""
+    """A block of text as word IDs, with a table of its words and the number of its line ends."""
 
     table: core.Table
     ids: U32 | None
@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
 
 
 class Reading:
-    """Reads a corpus in one pass: threads encode blocks, whose IDs are cached in order."""
+    """Read a corpus in one pass; threads encode blocks, and the IDs are cached in order."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Reading:
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
-        """Count the words, and store their IDs if there is a cache.
+        """Count the words and, if there is a cache, store their IDs.
 
         If memory was too small for all words, the corpus is read again to count exactly the words
         that may occur often enough.
@@ -155,7 +155,7 @@ class Reading:
         return Encoded(table, ids, tokens, newlines, newline_first, bad)
 
     def _buffer(self, size: int) -> U32:
-        """Return memory for `size` IDs, which `_finish` collects for reuse."""
+        """Return an array for at least `size` IDs; `_finish` collects it for reuse."""
         try:
             kept = self._buffers.pop()
         except IndexError:  # no buffer is free
@@ -196,7 +196,7 @@ class Reading:
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens in held-out lines, which `counts` subtracts."""
+        """Count the tokens in held-out lines, which `counts` then subtracts."""
         self.held_out = held_out_counts(cache, len(self.words), lines)
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
@@ -206,18 +206,18 @@ class Reading:
             )
 
     def counts(self) -> I64:
-        """Return the word counts of `words.table`, excluding held-out lines."""
+        """Return the word counts of `words.table`, without the tokens in held-out lines."""
         counts = self.words.table.counts()
         length = min(len(counts), len(self.held_out))
         counts[:length] -= self.held_out[:length]
         return counts
 
     def types(self, counts: I64) -> int:
-        """Return the number of distinct words, given the result of `counts`."""
+        """Return the number of distinct words, given the counts that `counts` returned."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
-        """Return all fields of `CountedCorpus` except the vocabulary."""
+        """Return all fields of `CountedCorpus` other than the vocabulary."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
         return {
             "tokens": self.tokens,
@@ -232,7 +232,7 @@ class Reading:
 
 
 def dropped_line(least: int) -> str:
-    """Return the warning that words occurring fewer than `least` times were dropped."""
+    """Return the warning that words with fewer than `least` occurrences were dropped."""
     return (
         f"memory is too small for all distinct words, so words that occur fewer than {least:,} "
         f"times were dropped, as by --min-count {least}; to keep them, count parts of the "
@@ -257,7 +257,7 @@ SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID an
 
 
 class DistinctWords:
-    """Collects and counts the distinct words of all blocks.
+    """Collect and count the distinct words of all blocks.
 
     Parameters
     ----------
@@ -294,11 +294,11 @@ class DistinctWords:
         self._most = self._blocks = self._full = 0
 
     def __len__(self) -> int:
-        """Return the highest ID that any word has had, plus one."""
+        """Return one more than the highest ID that any word has had."""
         return max(self._most, len(self.table))
 
     def merge(self, table: core.Table) -> U32:
-        """Add a block's words; return each word's ID, or `core.NONE` for a skipped word."""
+        """Add the words of a block; return each word's ID, or `core.NONE` for a skipped word."""
         self._require(table)
         ids = np.empty(len(table), dtype=np.uint32)
         replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
@@ -308,7 +308,7 @@ class DistinctWords:
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Drop rare words if a block's words do not fit in memory; raise an error if that fails.
+        """Drop rare words if a block's words do not fit in memory; if that fails, raise an error.
 
         Never raises for the first block.
         """
@@ -327,12 +327,12 @@ class DistinctWords:
             )
 
     def _highest(self) -> I64:
-        """Return an upper bound on each word's count, as words may be dropped and counted anew."""
+        """Return upper bounds on word counts, because dropped words may have been counted anew."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 
     def drop(self) -> None:
-        """Drop the rarer half of the words or, if only known words matter, all unknown words."""
+        """Drop the rarer half of the words or, if only known words matter, all other words."""
         self._most = len(self)
         self._full = count = len(self.table)
         if self._only_known:
@@ -369,7 +369,7 @@ def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
 
 
 class KeptBlocks(AbstractContextManager["KeptBlocks"]):
-    """Keeps the blocks of a stream in a temporary file, so that they can be read again.
+    """Keep the blocks of a stream in a temporary file, so that they can be read again.
 
     If the file cannot be written, reading continues without it.
     """
@@ -385,7 +385,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
             self._file.close()
 
     def of(self, corpus: Corpus | Sentences) -> Iterator[Block]:
-        """Yield the blocks of a corpus, from the temporary file if it contains all blocks."""
+        """Yield the blocks of a corpus, from the temporary file once it contains all blocks."""
         if self._error and self._is_whole:
             raise ResourceError(
                 f"{corpus.paths[0]}: all distinct words do not fit in memory, and the text could "
@@ -439,7 +439,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
-    """Warn if the start of a corpus does not look like one sentence per line; suggest a remedy.
+    """Warn if the start of a corpus does not look like one sentence per line, and suggest a remedy.
 
     Raw text is expected if a tokenizer reads it, but markup is not.
 
@@ -463,7 +463,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
 
 
 def _structure(lines: Sequence[str]) -> str | None:
-    """Describe how lines differ from plain text and what to do; return None for plain text."""
+    """Describe how lines differ from plain text, with a remedy; return None for plain text."""
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
@@ -496,7 +496,7 @@ def _structure(lines: Sequence[str]) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Describe why tokens look like raw text and what to do; return None if they do not."""
+    """Describe why tokens look like raw text, with a remedy; None if they do not."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

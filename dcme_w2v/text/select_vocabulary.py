@@ -1,4 +1,4 @@
-"""Select the vocabulary of a counted corpus: frequent words and given words."""
+"""Select the vocabulary of a counted corpus, which consists of frequent words and given words."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ Given = Vocabulary | InitialWords | None
 
 @dataclass(frozen=True)
 class Kept:
-    """The selected vocabulary, and the vocabulary ID of each word in the corpus.
+    """A selected vocabulary, with the vocabulary ID of each word that occurs in the corpus.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def starting_table(given: Words | InitialWords | None) -> core.Table:
 
 
 def ids_of(table: core.Table, words: Words) -> U32:
-    """Return the IDs of words in a table, after adding the words that the table lacks."""
+    """Return the IDs of words in a table; words that are not in the table are added to it."""
     numbers = np.zeros(len(words), dtype=np.uint32)
     table.merge(starting_table(words), 0, len(words), 0, numbers)
     return numbers
@@ -77,7 +77,7 @@ def select_vocabulary(
     unk: int | None = None,
     lost: int = 0,
 ) -> Kept | None:
-    """Select the words to keep; return None if no word remains.
+    """Select the words of the vocabulary; return None if no word remains.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def select_vocabulary(
 
 
 def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64, I64]:
-    """Return the IDs of the words to keep, and the counts by which the vocabulary is sorted."""
+    """Return the IDs of the words to keep, and the counts that determine the vocabulary's order."""
     if given is None:
         return frequent(counts, options), counts
     weights = counts.copy()

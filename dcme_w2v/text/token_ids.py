@@ -1,4 +1,4 @@
-"""Encode documents as word IDs, in batches."""
+"""Encode batches of documents as word IDs."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -24,14 +24,14 @@ NEW_WORDS = 1 << 20  # the word table is reset when it contains more new words t
 
 
 class AnyTokenizer(Protocol):
-    """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that encoding needs."""
+    """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that are needed for encoding."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Return each line's tokens joined by spaces, and the offset of an invalid byte or -1."""
+        """Return each line's tokens joined by spaces, and an invalid byte's offset or -1."""
 
 
 class Batch(NamedTuple):
-    """A batch of documents as word IDs.
+    """A batch of documents that are encoded as word IDs.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 
 
 class Numbering:
-    """Encodes texts as word IDs; threads may share the object.
+    """Encode texts as word IDs; several threads can use the same object.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Numbering:
         return len(self._table)
 
     def words_of(self, ids: I64) -> Words:
-        """Return the words that have these IDs."""
+        """Return the words with the given IDs."""
         return Words(*self._table.words(ids))
 
     def batches(self, texts: Iterable[Text]) -> Iterator[Batch]:
@@ -96,11 +96,11 @@ class Numbering:
         return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
     def batch(self, texts: list[Text]) -> Batch:
-        """Encode a list of texts, of which either all or none must be `Tokenized`."""
+        """Encode a list of texts; either all texts or none must be `Tokenized`."""
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode the texts in a byte string, in which a line feed ends each text."""
+        """Encode the texts in a byte string; each text ends in a line feed."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:
@@ -124,7 +124,7 @@ class Numbering:
 
 
 class Spool:
-    """Stores batches in an unnamed temporary file for a second pass."""
+    """Store batches in an unnamed temporary file, from which a second pass reads them."""
 
     def __init__(self) -> None:
         self._cache = IdCache()

@@ -1,4 +1,4 @@
-r"""Tokenize raw text in the same way during training, in later use, and in exports.
+r"""Tokenize raw text in the same way for training, for later use and in exported tokenizers.
 
 Text is converted to a Unicode normal form and to lower case. A token is then a run of letters,
 marks, digits and zero-width joiners; an ideograph is a token of its own; punctuation and variation
@@ -45,7 +45,7 @@ _DIGITS = "0123456789"
 
 
 class WordPieces:
-    """Splits words into the pieces that a vocabulary contains.
+    """Split words into pieces that a vocabulary contains.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return for each of `count` words the ID of its longest prefix in the list, or -1."""
+        """Return the ID of the longest prefix in the list for each of `count` words, or -1."""
         ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item, `count`
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)
 
     def of(self, word: str) -> list[int]:
-        """Split a word into pieces and return their IDs, or [] if a part of the word is unknown."""
+        """Split a word into pieces and return their IDs, or [] if any part of it is unknown."""
         place = self._beginning(word, bisect_right(self._sorted, word) - 1)
         if place < 0 or len(word) > MAX_CHARACTERS:
             return []
@@ -96,7 +96,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return all digits and the words' characters, both as first pieces and as inner pieces."""
+    """Return digits and the characters of words as first and inner pieces, if not already words."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]
@@ -108,7 +108,7 @@ ENTRY = "tokenizer"  # key of the tokenizer options in manifests and models
 
 
 class Tokenizer:
-    """Splits raw text into tokens; one object can serve several threads.
+    """Split raw text into tokens; several threads can use the same object.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ class Tokenizer:
 
     @property
     def is_whitespace(self) -> bool:
-        """Whether text is only split at whitespace, without other changes."""
+        """Whether text is split at whitespace without any other change."""
         return self.options.tokenize == "whitespace"
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        r"""Split each line of UTF-8 text into tokens, and join them by spaces.
+        r"""Split each line of UTF-8 text into tokens, and join the tokens by spaces.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Tokenizer:
         return local["complete"].tokenize(text)
 
     def _core(self, end: int) -> CoreTokenizer:
-        """Return the C core's tokenizer for text in which all characters are below `end`."""
+        """Return the C core's tokenizer for text whose characters are all below `end`."""
         o = self.options
         form = "" if o.normalize == "none" else o.normalize.upper()
         args = form, not o.keep_case, o.strip_accents, o.digits, o.punctuation, end
@@ -204,14 +204,14 @@ class Tokenizer:
         }
 
     def is_stated_by(self, layout: Mapping[str, Any]) -> bool:
-        """Return whether a tokenizer.json describes exactly this tokenizer."""
+        """Return whether a tokenizer.json describes this tokenizer exactly."""
         own = self.to_json([])
         del own["model"]
         return all(layout.get(name) == value for name, value in own.items())
 
     @classmethod
     def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
-        """Return the tokenizer that is most similar to another program's tokenizer.json."""
+        """Return the tokenizer that is most similar to that of another program's tokenizer.json."""
         steps = json.dumps(layout.get("normalizer"))
         lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
         strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
@@ -256,14 +256,14 @@ class Tokenizer:
         }
 
     def entry(self) -> dict[str, Any]:
-        """Return the ``tokenizer`` entry for a manifest or model, or {} for whitespace."""
+        """Return the ``tokenizer`` entry for a manifest or a model; {} means whitespace."""
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
     def of_entry(
         cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
     ) -> Tokenizer:
-        """Create the tokenizer that a manifest or model records; errors name `place`.
+        """Create the tokenizer that a manifest or model records; error messages name `place`.
 
         Raises
         ------

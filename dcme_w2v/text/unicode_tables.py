@@ -1,4 +1,4 @@
-"""Make Unicode tables for the C core's tokenizer from Python's module `unicodedata`.
+"""Build the Unicode tables of the C core's tokenizer from Python's module `unicodedata`.
 
 Every character is of one kind: a separator, a part of a token, a token of its own, removed, or a
 joiner. The options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
@@ -71,7 +71,7 @@ def unicode_tables(
     punctuation: str,
     end: int = ASSIGNED_END,
 ) -> UnicodeTables:
-    """Make the tables for these options, which takes a few tenths of a second.
+    """Build the tables for these options, which takes a few tenths of a second.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> 
 
 
 def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str]:
-    """Map each character to its replacement after normalization, if it has one."""
+    """Map characters to replacements after normalization: lowercase letters, and 0 for digits."""
     mapped = {}
     if lowercase:
         mapped = {ord(text): text.lower() for text in characters if text.lower() != text}
@@ -148,7 +148,7 @@ def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str
 
 
 def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Map each given character that can be decomposed to its full decomposition."""
+    """Map each character that can be decomposed to its full decomposition."""
     if not form:
         return {}
     decompose: Any = form.replace("C", "D")
@@ -160,7 +160,7 @@ def _decomposed(characters: list[str], form: str) -> dict[int, str]:
 
 
 def _pairs(decomposed: Mapping[int, str]) -> dict[int, int]:
-    """Map each pair of characters (first << 32 | second) to the character that they compose."""
+    """Map each pair of characters (first << 32 | second) to the character composed from it."""
     pairs = {}
     for c in decomposed:
         parts = unicodedata.decomposition(chr(c)).split()
@@ -171,7 +171,7 @@ def _pairs(decomposed: Mapping[int, str]) -> dict[int, int]:
 
 
 def _normal(text: str, form: Any, removed: set[int]) -> str:
-    """Return the normal form of a text without the characters in `removed`."""
+    """Return a text in normal form, without the characters in `removed`."""
     if not removed:
         return unicodedata.normalize(form, text)
     parts = unicodedata.normalize(form.replace("C", "D"), text)
@@ -179,7 +179,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return each character's replacement, the negated position of a sequence, or 0 for neither."""
+    """Return, for each character, its replacement, the negated position of a sequence, or 0."""
     entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:
@@ -191,7 +191,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
 
 
 def _paged(values: I32) -> Paged:
-    """Split a table into pages, store equal pages only once, and pad the list of pages with 0."""
+    """Split a table into pages, store equal pages once, and pad the page list with a zero page."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
     absent = (sys.maxunicode + 1) // PAGE - len(pages)

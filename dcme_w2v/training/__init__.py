@@ -1,1 +1,1 @@
-"""Training for all models: the epoch loop, progress, signals and checkpoints."""
+"""Train models of all kinds: the epoch loop, progress, signals and checkpoints."""

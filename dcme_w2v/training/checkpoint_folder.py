@@ -1,4 +1,4 @@
-"""Write and read checkpoints: files with the complete state of a run, from which it resumes.
+"""Write and read checkpoints, which are files with the complete state of a run.
 
 A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
 run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
@@ -53,7 +53,7 @@ GENERATIONS = 2  # number of checkpoints that are kept in the folder
 
 @dataclass
 class Position:
-    """How far a run has progressed: its epoch and its training time so far.
+    """The progress of a run: its current epoch, and its training time so far.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was read from its file.
+    """The contents of a checkpoint file.
 
     Raises
     ------
@@ -93,17 +93,17 @@ class Checkpoint:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The JSON record of the checkpoint, as `record_of` created it."""
+        """The JSON record of the checkpoint, which `record_of` created."""
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Fill in the checkpoint's values for the options `names` that the user did not give."""
+        """Set options in `names` that the user did not give to the values in the checkpoint."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
 
     def check_kind(self, kind: str) -> None:
-        """Raise `UsageError` if a different kind of training wrote the checkpoint."""
+        """Raise `UsageError` if the checkpoint was written by a different kind of training."""
         kept = self.record["run"]
         if kept != kind:
             advice = "use --resume with a folder written by this command"
@@ -112,7 +112,7 @@ class Checkpoint:
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option not in `free` differs from its value in the checkpoint.
+        """Raise `UsageError` if an option that is not in `free` differs from its value when saved.
 
         The message lists every difference, since one option can change the defaults of others.
         """
@@ -143,13 +143,13 @@ class Checkpoint:
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
-        """Return a memory-mapped table; raise `FormatError` if its shape or type is different."""
+        """Return a memory-mapped table; raise `FormatError` if its shape or type is wrong."""
         return self.model.array(name, "float32", *shape)
 
 
 @contextlib.contextmanager
 def advising() -> Iterator[None]:
-    """Make a `FormatError` in the block suggest resuming from the previous checkpoint."""
+    """Make each `FormatError` in the block suggest resuming from the previous checkpoint."""
     try:
         yield
     except FormatError as error:
@@ -168,7 +168,7 @@ def _checksum(record: Mapping[str, Any], arrays: Mapping[str, Array | ChunkedArr
 
 
 class CheckpointFolder:
-    """The checkpoint folder of a run, which is locked so that no other run can write to it.
+    """A run's checkpoint folder, which is locked so that no other run can write to it.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class CheckpointFolder:
     def save(
         self, record: Mapping[str, Any], arrays: Mapping[str, Array], state: Sequence[U8]
     ) -> Path:
-        """Write a new checkpoint, remove the oldest one, and return the path of the new file.
+        """Write a new checkpoint and remove the oldest one; return the path of the new file.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class CheckpointFolder:
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the checkpoint files in a folder, oldest first, or [] if there is no folder."""
+    """Return the checkpoint files in a folder, oldest first, or [] if the folder does not exist."""
     if not path.is_dir():
         return []
     found = [one for one in path.iterdir() if _GENERATION.fullmatch(one.name)]
@@ -293,7 +293,7 @@ def record_of(
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
-    """Load the checkpoint to resume from; return None if the run starts anew.
+    """Load the checkpoint from which to resume; return None if a new run starts.
 
     Raises
     ------
@@ -317,7 +317,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
 
 @contextlib.contextmanager
 def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
-    """Open and lock the checkpoint folder; yield None if the options name none."""
+    """Open and lock the checkpoint folder; yield None if the options do not specify a folder."""
     if options.folder is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Run the tasks of distributed training in this process by an `Executor`.
+"""Run the tasks of distributed training in this process, using an `Executor`.
 
 A task is a pure function: it returns the same value wherever and however often it runs. An
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
@@ -17,7 +17,7 @@ Future = Any
 
 
 class Executor:
-    """Runs tasks in this process, each as soon as it is submitted.
+    """Run tasks in this process, each as soon as it is submitted.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Executor:
     def submit(
         self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
-        """Start a task; immediately return the future of its value.
+        """Start a task, and immediately return the future for its value.
 
         Parameters
         ----------
@@ -76,12 +76,12 @@ class Executor:
         return future
 
     def all(self, futures: Sequence[Future]) -> list[Any]:
-        """Wait for the values of futures and return them; raise an error if a task failed."""
+        """Wait for several futures and return their values; raise an error if any task failed."""
         self.wait(futures)
         return [self.result(one) for one in futures]
 
     def report(self, documents: int = 0) -> dict[str, int]:
-        """Report how many bytes were sent over the network; return the result of `figures`."""
+        """Report the number of bytes sent over the network; return the result of `figures`."""
         found = self.figures()
         if sent := found["bytes_sent"]:
             part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
@@ -94,7 +94,7 @@ class Executor:
 
 
 def on_cluster(name: str) -> Any:
-    """Import a function or class of `dcme_w2v.cluster` by its name, such as ``"shards:count_on"``.
+    """Import a function or class of `dcme_w2v.cluster`, given a name like ``"shards:count_on"``.
 
     The cluster modules import those for one machine, which therefore import the cluster modules
     only when a cluster is used.
@@ -104,7 +104,7 @@ def on_cluster(name: str) -> Any:
 
 
 def run_task(function: Callable[..., Any], label: str, worker: str | None, *args: Any) -> Any:
-    """Run a task and return its value; errors name the task and the worker.
+    """Run a task and return its value; error messages name the task and the worker.
 
     Raises
     ------
@@ -127,15 +127,15 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
 
 
 def given_value(value: Any) -> Any:
-    """Return the argument unchanged; this task is submitted to send a value to a worker."""
+    """Return the argument unchanged; submitting this task sends the argument to a worker."""
     return value
 
 
 def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
-    """Return one piece from a task's result, which is a pair of pieces and statistics."""
+    """Return one piece of a task's result, which is a pair of a list of pieces and statistics."""
     return value[0][number]
 
 
 def figures_of(value: tuple[Any, Any]) -> Any:
-    """Return the statistics from a task's result, which is a pair of a value and statistics."""
+    """Return the statistics in a task's result, which is a pair of a value and statistics."""
     return value[1]

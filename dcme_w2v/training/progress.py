@@ -1,4 +1,4 @@
-"""Report training progress by a bar on a terminal, lines in a file, and JSON-lines logs."""
+"""Report training progress by a bar on a terminal, by lines in a file, and in JSON-lines logs."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ LINE_SECONDS, EVENT_SECONDS = 10, 1
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """The state of a stage, which progress callbacks receive.
+    """The state of a stage, which is passed to progress callbacks.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ProgressUpdate:
 
 
 class Reporter:
-    """Reports progress by a bar or lines, a callback and a log; by default, reports nothing.
+    """Report progress by a bar or lines, a callback and a log; by default, report nothing.
 
     Lines also go to Python's logger ``dcme_w2v`` with the level INFO.
 
@@ -135,7 +135,7 @@ class Reporter:
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str, **fields: float) -> None:
-        """Report a message of one line, with `fields` that only the log records."""
+        """Report a one-line message; `fields` are recorded only in the log."""
         self._print(message)
         self._write("message", {"message": message, **fields})
 
@@ -200,7 +200,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def _recording_failure(self) -> Iterator[None]:
-        """Record the first OSError in the block, after which nothing is written to the log."""
+        """Record the first OSError in the block; nothing is written to the log after that."""
         try:
             yield
         except BrokenPipeError:
@@ -222,7 +222,7 @@ ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Create the reporter that a Python call's `progress` argument describes.
+    """Create the reporter for the value of the argument `progress` in a Python call.
 
     "stderr" reports to stderr in the form that suits it, as the command line does.
     """

@@ -1,4 +1,4 @@
-"""The epoch loop for every kind of training, with signals, checkpoints and held-out scores."""
+"""The epoch loop of all kinds of training, with signals, checkpoints and held-out scores."""
 
 import contextlib
 import time
@@ -26,7 +26,7 @@ from .trainer import Fingerprint, Progress, Trainer
 
 
 class TrainingRun(ABC):
-    """Base class of training runs, which provide `run_epochs` with a trainer and data.
+    """Base class of training runs, which provides `run_epochs` with a trainer and its data.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class TrainingRun(ABC):
         """Return hashes that identify the training data."""
 
     def done(self, progress: Progress) -> int:
-        """Return how many units, such as words, have been processed."""
+        """Return the number of units, such as words, that have been processed."""
         return progress.done
 
     def scores(self) -> dict[str, Any]:
@@ -70,46 +70,46 @@ class TrainingRun(ABC):
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Store an epoch's measures, which include the result of `scores`."""
+        """Store the measures of an epoch, including the scores that `scores` returned."""
 
     def is_over(self) -> bool:
-        """Return whether training should end early, before its last epoch."""
+        """Return whether training should end before its last epoch."""
         return False
 
     # ---- checkpoints ----
 
     def tables(self) -> Mapping[str, F32]:
-        """Return the tables for checkpoints, as views that a resumed run fills."""
+        """Return views of the tables, which checkpoints contain and a resumed run fills."""
         return self.trainer.tables
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return additional arrays to store in checkpoints; a resumed run does not read them."""
+        """Return additional arrays for checkpoints, which a resumed run does not read."""
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return additional JSON values to store in checkpoints for a resumed run."""
+        """Return additional JSON values that checkpoints contain for a resumed run."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore the result of `notes` from a checkpoint; raise an exception if it is invalid."""
+        """Restore the values that `notes` returned; raise an exception if they are invalid."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return advice on how to start again from a diverged run's checkpoint."""
+        """Return advice on how to start a new run from the last checkpoint of a diverged run."""
         return ""
 
     # ---- interruption ----
 
     @abstractmethod
     def current_model(self) -> object:
-        """Return the model trained so far, for the attribute `partial` of a KeyboardInterrupt."""
+        """Return the current model for the attribute `partial` of a KeyboardInterrupt."""
 
     @abstractmethod
     def save_partial(self) -> str | None:
-        """Save the model trained so far beside the output; return a message, or None."""
+        """Save the current model next to the output; return a message if a file was written."""
 
 
 class Checkpointer:
-    """Writes a run's checkpoints, and resumes the run from one.
+    """Write a run's checkpoints, and resume the run from one of them.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Checkpointer:
         return seconds is not None and time.monotonic() - self._saved >= seconds
 
     def save_if_due(self) -> None:
-        """Write a checkpoint if the interval in seconds or epochs has passed.
+        """Write a checkpoint if the checkpoint interval, in seconds or epochs, has passed.
 
         If this fails, the run continues, and the previous checkpoint is unchanged.
         """
@@ -211,7 +211,7 @@ class Checkpointer:
         return self.latest
 
     def save_end(self) -> None:
-        """Write the final checkpoint, before results overwrite the tables of the run."""
+        """Write the final checkpoint, because writing results can overwrite the run's tables."""
         if self._saved_epoch != self._run.position.epoch:
             try:
                 self.save()
@@ -225,7 +225,7 @@ class Checkpointer:
         return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
-        """Return the error with the last checkpoint added to its message."""
+        """Return an error of the same type whose message also names the last checkpoint."""
         if self.latest is None:
             said = "no checkpoint was written"
         elif isinstance(error, DivergedError):
@@ -241,7 +241,7 @@ class Checkpointer:
 def interruptible(
     run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
-    """Run a block under `signals`; attach the current model to any KeyboardInterrupt.
+    """Run a ``with`` block under `signals`; add the current model to any KeyboardInterrupt.
 
     Without `signals`, no handler is installed and no signal is recorded.
     """
@@ -254,7 +254,7 @@ def interruptible(
 
 
 def _restored(run: TrainingRun, found: Checkpoint) -> Position:
-    """Load a checkpoint into a run with the same options and data; return its position."""
+    """Load a checkpoint into a run with the same options and data; return the run's position."""
     training, record = run.trainer, found.record
     with advising():
         for name, table in run.tables().items():
@@ -272,7 +272,7 @@ def _restored(run: TrainingRun, found: Checkpoint) -> Position:
 
 
 def is_over(run: TrainingRun) -> bool:
-    """Return whether all epochs are trained or the run ends early."""
+    """Return whether all epochs have been trained or the run should end early."""
     is_between = run.trainer.unfinished is None
     return run.position.epoch >= run.trainer.epochs or (is_between and run.is_over())
 
@@ -339,7 +339,7 @@ def run_epochs(
 def interrupted(
     run: TrainingRun, received: ReceivedSignal, checkpoints: Checkpointer | None
 ) -> Interrupted:
-    """After a signal, save a checkpoint or else the current model; return the error to raise."""
+    """Save a checkpoint or else the current model after a signal; return the error to raise."""
     assert received.number is not None
     message = f"stopped by {received.name} in {run.step} {run.position.epoch + 1}: "
     try:

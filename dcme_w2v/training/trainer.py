@@ -1,4 +1,4 @@
-"""The class `Trainer`, with which the epoch loop controls a training run in the C core."""
+"""The class `Trainer`, by which the epoch loop controls a training run in the C core."""
 
 import contextlib
 import dataclasses
@@ -45,12 +45,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Number of tokens or instances that were processed, whether or not they were trained."""
+        """Number of tokens or instances processed, including those that were not trained."""
         return self.trained + self.subsampled + self.without_context
 
 
 class Trainer:
-    """Trains tables of parameters epoch by epoch; subclasses open the run in the C core.
+    """Train parameter tables epoch by epoch; subclasses open the run in the C core.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Trainer:
         return self.options.epochs or 0
 
     def progress(self) -> Progress:
-        """Return the progress, which may lag slightly behind the threads."""
+        """Return the progress, which can lag slightly behind the training threads."""
         now, before = self._core.progress(), self._before
         losses = now["losses"] - before["losses"]
         return Progress(
@@ -100,16 +100,16 @@ class Trainer:
 
     @property
     def unfinished(self) -> int | None:
-        """The epoch (from 0) that was stopped before its end; None between epochs."""
+        """The epoch (from 0) that was stopped before it ended, or None between epochs."""
         number = self._core.unfinished()
         return number if number >= 0 else None
 
     def state(self) -> list[U8]:
-        """Return the state of the run without its tables, as views of its memory."""
+        """Return the state of the run, except its tables, as views of memory."""
         return [piece for _, piece in self._core.state()]
 
     def record(self) -> dict[str, Any]:
-        """Return the JSON values that `restore` requires."""
+        """Return the JSON values that `restore` needs."""
         before = self._before
         return {"loss": before["loss"], "losses": before["losses"], "state": self._layout()}
 
@@ -118,7 +118,7 @@ class Trainer:
         return [[name, piece.nbytes] for name, piece in self._core.state()]
 
     def restore(self, state: U8, record: Mapping[str, Any]) -> None:
-        """Restore the state from the concatenated pieces; the caller restores the tables.
+        """Restore the state from its concatenated pieces; the caller restores the tables.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class Trainer:
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train an epoch, or the rest of a stopped epoch; return the progress at its end.
+        """Train an epoch or the rest of a stopped epoch, and return the progress at its end.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Check more rows for NaN and infinity, because threads check only some losses."""
+        """Check more rows for NaN and infinity, because training threads check only some losses."""
         end = min(self._rows, self._checked + self._checked_at_once)
         self._check_rows(self._checked, end, number)
         self._checked = end % self._rows
@@ -219,7 +219,7 @@ HASHED_AT_ONCE = 8 << 20  # number of array items that are hashed at a time
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Hashes that identify the data of a run, and a description of the data.
+    """Hashes that identify a run's training data, and a description of the data.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ SPARE = CACHE_LINE // 4  # extra float32 items that allow a table to start at a 
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
-    """Return a table of zeros, aligned to cache lines, with shape (rows, stride >= dim).
+    """Return a table of zeros that is aligned to cache lines, with shape (rows, stride >= dim).
 
     The stride is that of a table with `as_for` rows (default: `rows`). Rows are accessed
     at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
@@ -274,7 +274,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
 
 
 def table_of(rows: F32) -> F32:
-    """Copy rows into a new table, aligned and padded as `new_table` does.
+    """Copy rows into a new table with the alignment and padding of `new_table`.
 
     It may reuse freed memory, which is faster than new memory.
     """
@@ -287,13 +287,13 @@ def table_of(rows: F32) -> F32:
 
 
 def _aligned(block: F32, size: int) -> F32:
-    """Return `size` items of a memory block, starting at its first cache-line boundary."""
+    """Return `size` items of a memory block, starting at the block's first cache-line boundary."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
 
 
 def core_options(options: Any, cls: type) -> dict[str, Any]:
-    """Convert the resolved fields of `cls` to fields of a C struct; a choice becomes its index."""
+    """Convert fields of `cls` to fields of a C struct; replace choices with their indices."""
     values = {}
     for item in dataclasses.fields(cls):
         value, choices = getattr(options, item.name), item.metadata.get("choices")
@@ -302,7 +302,7 @@ def core_options(options: Any, cls: type) -> dict[str, Any]:
 
 
 def kernels_named(name: str | None = None) -> str:
-    """Check and return the name of the kernels to use (by default, the fastest)."""
+    """Check and return the name of the kernels to use; by default, use the fastest kernels."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
     if name not in core.KERNELS:
         raise UsageError(

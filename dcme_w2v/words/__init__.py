@@ -1,1 +1,1 @@
-"""Word vectors: training, access, search for neighbors, conversion and evaluation."""
+"""Train, access, search, convert and evaluate word vectors."""

@@ -1,4 +1,4 @@
-"""Find invalid rows in a word-vector file, to count them or skip them."""
+"""Find the invalid rows in a word-vector file, in order to count or skip them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .vectors import Vectors
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault: how many rows have it, and where the first such row is."""
+    """A kind of fault, with the number of rows that have it and the position of the first row."""
 
     kind: str
     count: int
@@ -42,7 +42,7 @@ class Fault:
 
 @dataclass
 class Report:
-    """The size of a word-vector file and the invalid rows in it."""
+    """The size of a word-vector file, and the faults in its rows."""
 
     file: str
     format: str | None = None
@@ -56,7 +56,7 @@ class Report:
 
 
 def check(path: PathLike) -> Report:
-    r"""Count the invalid rows of each kind in a word-vector file, or test whether a model loads.
+    r"""Count the invalid rows in a word-vector file by kind, or test whether a model loads.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _count_faults(report: Report, reader: RowReader) -> None:
 
 
 def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
-    """Read the valid rows of a file; also return the number of skipped rows per kind of fault.
+    """Read the valid rows of a file; also return, per kind of fault, the number of skipped rows.
 
     Raises
     ------

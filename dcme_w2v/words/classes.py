@@ -1,4 +1,4 @@
-"""Compute word classes: k-means clusters of word vectors, like word2vec.c's option -classes."""
+"""Compute word classes by k-means on word vectors, like word2vec.c's option -classes."""
 
 import numpy as np
 
@@ -72,6 +72,6 @@ def classes(
 
 
 def save_classes(path: PathLike, words: Words, classes: I64) -> None:
-    """Write one "word class" line per word in vocabulary order, atomically."""
+    """Atomically write one "word class" line per word, in vocabulary order."""
     with atomic_write(path) as file:
         file.write(format_counts(words.text, words.offsets, classes).data)

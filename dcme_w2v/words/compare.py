@@ -52,7 +52,7 @@ class Change(NamedTuple):
 
 
 def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -> list[Change]:
-    """Return the words whose vectors differ most between two texts, after alignment.
+    """Return the words whose vectors differ most between two texts, after aligning the vectors.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
 
 
 def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:
-    """Return the words that all vectors share, the most frequent first, and their row indices."""
+    """Return the words that all vectors have, in descending order of frequency, and their rows."""
     first, *others = every
     if len({one.dim for one in every}) > 1:
         dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))
@@ -138,7 +138,7 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
 
 
 def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
-    """Return the rows as unit vectors, rotated to align with the first file's rows."""
+    """Return unit vectors, rotated to align with the vectors in the first file."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
     with one_blas_thread():
@@ -146,7 +146,7 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
 
 
 def rotation(rows: F32, others: F32) -> F32:
-    """Return the rotation that best maps one set of rows to the other (Schönemann 1966)."""
+    """Return the rotation that best maps one set of rows to another (Schönemann 1966)."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)
 
@@ -162,6 +162,6 @@ def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
 
 
 def _among_similar(values: F64) -> F64:
-    """Return each value's logarithm minus the median logarithm for words with similar counts."""
+    """Return each value's logarithm minus the median logarithm over words with similar counts."""
     logs = np.log(np.maximum(values, _SMALLEST))
     return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

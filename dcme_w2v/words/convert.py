@@ -85,7 +85,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
 
 
 def centered(matrix: F32) -> F32:
-    """Subtract the mean vector from vectors of shape (n, d).
+    """Subtract the mean vector from each vector; the vectors have shape (n, d).
 
     References
     ----------
@@ -100,7 +100,7 @@ def centered(matrix: F32) -> F32:
 def convert(
     source: str, target: str, options: ConvertOptions, progress: ProgressLike = False
 ) -> Vectors:
-    """Convert vectors to another format with the requested changes; return what was written.
+    """Convert vectors to another format, with the requested changes; return the written vectors.
 
     Messages report rows that were left out and variance that was lost.
 
@@ -139,7 +139,7 @@ def convert(
 
 
 def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str, int]]:
-    """Read vectors; with --invalid=skip, also count the skipped rows."""
+    """Read vectors; with --invalid=skip, also count the skipped rows per kind of fault."""
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit), {}
     if is_stream(source) or Path(source).is_dir():
@@ -153,7 +153,7 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
 
 
 def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
-    """Reduce vectors by PCA; return the reduced vectors and the fraction of variance retained.
+    """Reduce vectors by PCA; also return the fraction of variance that the result retains.
 
     Parameters
     ----------

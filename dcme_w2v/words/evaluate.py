@@ -42,7 +42,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """The numbers of questions, covered questions and correct answers in a section."""
+    """A section's number of questions, of covered questions and of correct answers."""
 
     name: str
     questions: int
@@ -51,17 +51,17 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section is syntactic, which is the case if its name begins with "gram"."""
+        """Whether the section is syntactic, which is true if its name begins with "gram"."""
         return self.name.startswith("gram")
 
     @property
     def accuracy(self) -> float | None:
-        """Fraction of covered questions that are answered correctly, or None if none is covered."""
+        """Fraction of covered questions answered correctly, or None if none is covered."""
         return self.correct / self.covered if self.covered else None
 
     @property
     def coverage(self) -> float | None:
-        """Fraction of questions with all four words in the vocabulary; None without questions."""
+        """Fraction of questions with all words in the vocabulary, or None without questions."""
         return self.covered / self.questions if self.questions else None
 
 
@@ -90,7 +90,7 @@ class AnalogyScore:
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the results by name, for JSON."""
+        """Return the results as a dict for JSON output."""
         return {
             "accuracy": self.total.accuracy,
             "semantic_accuracy": self.semantic.accuracy,
@@ -125,7 +125,7 @@ class SimilarityScore:
     by_ngrams: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the results by name, for JSON."""
+        """Return the results as a dict for JSON output."""
         return {**vars(self), "coverage": self.covered / self.pairs}
 
 
@@ -233,7 +233,7 @@ def eval_similarity(
         raise FormatError(f"{name}: contains no word pairs; use lines of WORD TAB WORD TAB RATING")
 
     def vector_of(word: str) -> F32 | None:
-        """Return the vector of a word, ignoring case, or otherwise the vector of its n-grams."""
+        """Return a word's vector, ignoring case, or else the vector of its n-grams."""
         number = spelled.get(word.upper())
         if number is not None:
             return np.asarray(vectors.vectors[number])
@@ -262,7 +262,7 @@ def eval_similarity(
 
 
 def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
-    """Return the cosine of each pair of vectors; raise an error if all cosines are equal."""
+    """Return the cosine of each pair of vectors; raise an error if all the cosines are equal."""
     left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
@@ -280,7 +280,7 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
 
 
 def covered_questions(words: Words, path: PathLike) -> I64:
-    """Return the row indices of the four words in each covered question, shape (q, 4).
+    """Return the row indices of the four words in each covered question; the shape is (q, 4).
 
     Raises
     ------
@@ -300,7 +300,7 @@ def _numbered_questions(
     known: int,
     limit: int | None = None,
 ) -> tuple[I64, Bools]:
-    """Return the words of each question as row indices (-1 if unknown), and which are covered."""
+    """Return each question as row indices of its words (-1 if unknown), and which are covered."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
@@ -315,7 +315,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
-    """Map each upper-case spelling to its first row index; also return that index per word."""
+    """Map each uppercase spelling to the first row with it; also return that row per word."""
     whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [
@@ -332,7 +332,7 @@ def _lines(path: PathLike) -> Iterator[str]:
 def _read_questions(
     path: PathLike,
 ) -> tuple[list[str], I64, list[list[str]], int]:
-    """Return section names, each question's section and words, and the number of invalid lines."""
+    """Return section names, each question's section and words, and a count of invalid lines."""
     names: list[str] = []
     section_of, questions, skipped = [], [], 0
     for line in _lines(path):
@@ -353,7 +353,7 @@ def _read_questions(
 def _read_pairs(
     given: PathLike | Sequence[tuple[str, str, float]],
 ) -> tuple[list[list[str]], list[float], int]:
-    """Return the word pairs, their ratings, and the number of skipped lines.
+    """Return word pairs, their ratings, and the number of skipped lines.
 
     The ratings are in the column in which most lines have their first number after the words. A
     first column of single letters is the relation between the words, as in the annotated files
@@ -377,7 +377,7 @@ def _read_pairs(
 
 
 def _columns(line: str) -> list[str]:
-    """Split a line at tabs, commas or semicolons, or at spaces if that gives three columns."""
+    """Split a line at tabs, commas or semicolons, or at spaces if this results in three columns."""
     for delimiter, least in (("\t", 1), (",", 2), (";", 2)):
         if line.count(delimiter) >= least:
             return [column.strip(' "\r\n') for column in line.split(delimiter)]
@@ -393,7 +393,7 @@ def _number(text: str) -> float:
 
 
 def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
-    """Answer questions given as row indices (q, 3) of a, b, c; return the answers' row indices.
+    """Answer questions, given as row indices of a, b and c; return the row indices of the answers.
 
     The rows of a question are not answers to it. As in gensim, other spellings of its words are
     skipped too, but only `CANDIDATES` answers are considered. -1 means that there is no answer.
@@ -410,7 +410,7 @@ def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
 
 
 def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best answers x to each question by ``cos(x, b - a + c)``."""
+    """Yield the best answers x to each question, ranked by ``cos(x, b - a + c)``."""
     a, b, c = (matrix[rows] * inverse[rows][:, None] for rows in questions.T)
     queries = b + c - a
     queries *= inverse_lengths(queries)[:, None]
@@ -418,7 +418,7 @@ def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
 
 
 def _by_product(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
-    """Yield the best answers x by ``cos(x, b) * cos(x, c) / (cos(x, a) + EPSILON)``.
+    """Yield the best answers x, ranked by ``cos(x, b) * cos(x, c) / (cos(x, a) + EPSILON)``.
 
     Each cosine is shifted to [0, 1].
     """

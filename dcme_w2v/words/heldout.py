@@ -1,4 +1,4 @@
-"""Score held-out text after each epoch of training.
+"""Score held-out text after each training epoch.
 
 The names of all figures begin with "heldout_": the log-probabilities of the exact softmax (see
 `dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
@@ -23,7 +23,7 @@ SCORED = 4096
 
 
 def evenly_spaced(ids: U32, words: int) -> U32:
-    """Select evenly spaced sentences from a text, with at least `words` tokens in total."""
+    """Select evenly spaced sentences that contain at least `words` tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
     for number, sentence in enumerate(sentences):
@@ -35,7 +35,7 @@ def evenly_spaced(ids: U32, words: int) -> U32:
 
 
 def _entropy(shares: F64) -> float:
-    """Return the entropies in nats, without scipy, whose import is slow."""
+    """Return entropies in nats; scipy is not used because importing it is slow."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -47,7 +47,7 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """Return ``max_k (u_k . h + alpha_k . bias + H_k)`` and the best k for each context h.
+    """Return ``max_k (u_k . h + alpha_k . bias + H_k)`` for each context h, and the best k.
 
     It is at most log sum_j exp(v_j . h + bias_j).
 
@@ -68,7 +68,7 @@ def dual_bounds(
 
 
 class HeldOut:
-    """Scores held-out text with the current vectors between epochs.
+    """Score held-out text between epochs with the current vectors.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class HeldOut:
         )
 
     def score(self) -> dict[str, float]:
-        """Score the held-out text with the current vectors; store and return the scores."""
+        """Score the held-out text with the current vectors, and store and return the scores."""
         start = time.monotonic()
         self.figures = self._scores()
         self._seconds += time.monotonic() - start

@@ -35,7 +35,7 @@ FIGURES = ("log_probability", "log_mean_probability")  # attributes of `Likeliho
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Input and output vectors of one vocabulary, which predict words from their contexts.
+    """Input and output vectors for a vocabulary, which predict words from their contexts.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LanguageModel:
 
     @classmethod
     def load(cls, model: ModelLike, window: int | None = None) -> LanguageModel:
-        """Read a model from a file of word vectors.
+        """Load a model from a word-vector file.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class LanguageModel:
         )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
-        """Return the log-likelihood of a corpus, in which tokens are predicted from their contexts.
+        """Return the log-likelihood of a corpus, predicting each token from its context.
 
         Sentences are as in training; with --sentences=paragraphs, each item of a list is one
         sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. Keys:
@@ -141,7 +141,7 @@ class LanguageModel:
         return np.asarray(shares / shares.sum())
 
     def analogy_likelihood(self, path: PathLike) -> dict[str, float]:
-        """Return the log-likelihood of d given ``h_b - h_a + h_c`` for analogy questions a b c d.
+        """Return, for analogy questions a b c d, the log-likelihood of d given ``h_b - h_a + h_c``.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
         are the keys of `text_likelihood` with the prefix `analogy_`, and `questions`.
@@ -152,7 +152,7 @@ class LanguageModel:
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def contexts(self, ids: U32) -> tuple[F32, I64]:
-        """Return the context vectors of the tokens in encoded text, and the tokens."""
+        """Return the tokens of encoded text that have a context, and their context vectors."""
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:
@@ -192,7 +192,7 @@ def ids_of(
 
 
 def biases_of(counts: I64, options: Mapping[str, Any]) -> list[F32]:
-    """Return the biases that are added to the dot products before the softmax.
+    """Return the biases that are added to dot products before the softmax is computed.
 
     The first one is the log prior. Negative sampling adds a second one, the log of the noise
     distribution, which its scores do not include. Each is the log of counts to a power, up to a
@@ -259,7 +259,7 @@ def eval_likelihood(
 
 
 def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
-    """Return the biases for `LanguageModel.biases`; the log prior requires word counts."""
+    """Return the biases for the field `biases`; a log prior requires word counts."""
     prior = options.get("prior") or 0
     if vectors.counts is not None:
         return biases_of(vectors.counts, options)

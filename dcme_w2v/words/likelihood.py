@@ -43,7 +43,7 @@ class Likelihood:
 
 
 def summary(logs: F64) -> Likelihood:
-    """Compute the `Likelihood` statistics of n log-probabilities."""
+    """Compute the statistics in `Likelihood` for n log-probabilities."""
     if len(logs) == 0:
         return Likelihood(float("nan"), float("nan"), 0, float("nan"))
     top = logs.max()
@@ -52,7 +52,7 @@ def summary(logs: F64) -> Likelihood:
 
 
 def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
-    """Compute the statistics `names` for each row of log-probabilities; prefix their names."""
+    """Compute the statistics `names` for each row of log-probabilities; add a prefix to names."""
     found: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         figures = vars(summary(row))
@@ -66,7 +66,7 @@ def contexts(
     window: int,
     neighbors: Neighbors | None = None,
 ) -> tuple[F32, I64]:
-    """Return the context vector h of each token that has a context, and these tokens.
+    """Return the context vector h of every token that has a context, and these tokens.
 
     Parameters
     ----------

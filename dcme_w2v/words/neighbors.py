@@ -25,7 +25,7 @@ Term = str | ArrayLike  # a word, or a vector of shape (dim,)
 
 
 class Searched(Protocol):
-    """The attributes of `dcme_w2v.Vectors` that this module uses."""
+    """The attributes of `dcme_w2v.Vectors` that neighbor search uses."""
 
     words: Words
     vectors: F32
@@ -47,14 +47,14 @@ class Neighbor(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query vector: the sum of positive unit vectors minus the sum of negative ones."""
+    """A query vector: the sum of its positive unit vectors minus its negative unit vectors."""
 
     positive: Term | Iterable[Term] | None
     negative: Term | Iterable[Term] | None = None
 
 
 def query_of(given: Any) -> Query:
-    """Make a `Query` from a word, or from a tuple of positive and negative terms."""
+    """Make a `Query` from a word, or from a tuple of positive and negative words or vectors."""
     if isinstance(given, str):
         return Query(given)
     if isinstance(given, tuple) and 1 <= len(given) <= 2:
@@ -69,7 +69,7 @@ def most_similar(
     limit: int | None,
     among: Iterable[str] | None = None,
 ) -> Iterator[list[Neighbor]]:
-    """Yield the words nearest to each query, as `Vectors.most_similar` does."""
+    """Yield the words nearest to each query, in the same form as `Vectors.most_similar`."""
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; use topn=len(v) for all words")
     whole_number("topn", topn)
@@ -103,13 +103,13 @@ def most_similar(
 
 
 def _row_or_word(vectors: Searched, word: str) -> int | str:
-    """Return the row of a word, or the word itself if only its n-grams have vectors."""
+    """Return the row of a word, or the word itself if it has only n-gram vectors."""
     row = vectors._row(word)
     return word if row is None else row
 
 
 def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
-    """Return a query as a unit vector, and its words as `_row_or_word` returns them."""
+    """Return the unit vector of a query, and the query's words in the form of `_row_or_word`."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
         raise UsageError("the query is empty; pass at least one word or vector")
@@ -124,7 +124,7 @@ def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
 
 
 def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
-    """Return the word least similar (by cosine) to the mean of all words, or the first if tied."""
+    """Return the word least similar to the mean of all words; if several tie, return the first."""
     given = list(words)
     if not given or isinstance(words, str):
         raise UsageError("use a list of words")
@@ -133,7 +133,7 @@ def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
 
 
 def nearest_spelling(words: Sequence[str], word: str) -> str | None:
-    """Return the vocabulary word with the most similar spelling, or None if none is similar.
+    """Return the vocabulary word with the most similar spelling, or None if none is similar enough.
 
     A word that differs only in case, Unicode form or separator comes first, then a similarly
     spelled word among the most frequent ones.
@@ -146,7 +146,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Convert None, a word or vector, or several words or vectors to a list of terms."""
+    """Convert a word, a vector, or several of them to a list; None becomes an empty list."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -156,7 +156,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
 
 
 def unit_vector(vectors: Searched, term: Term) -> F32:
-    """Scale a vector, or the vector of a word, to unit length; a zero vector stays zero."""
+    """Scale a vector, or the vector of a word, to unit length; zero vectors stay zero."""
     try:
         row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
@@ -173,14 +173,14 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
 
 
 def squared_lengths(matrix: F32) -> F32:
-    """Return the squared norm of every row in a matrix (n, d), shape (n,)."""
+    """Return the squared norm of each row of a matrix (n, d), shape (n,)."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares: F32 = np.einsum("ij,ij->i", matrix, matrix)
     return squares
 
 
 def inverse_lengths(matrix: F32) -> F32:
-    """Return ``1 / norm`` for every row in a matrix (n, d), shape (n,); 0 for a zero row.
+    """Return ``1 / norm`` of each row of a matrix (n, d), shape (n,), or 0 for zero rows.
 
     Raises
     ------

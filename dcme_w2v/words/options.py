@@ -1,4 +1,4 @@
-"""Declare the options for training, writing and converting word vectors, and the presets.
+"""Declare options for training, writing and converting word vectors, and the presets.
 
 word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
 (all tokens, a wide window, no subsampling) and good similarities need different settings;
@@ -29,7 +29,7 @@ _OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "strict": True}
 
 @dataclass(frozen=True)
 class TrainOptions(Checked):
-    """Training options; the C core's `dcme_train_options` has the same fields."""
+    """Training options, which have the same names as the fields of `dcme_train_options` in C."""
 
     group = "Model"
 
@@ -181,7 +181,7 @@ def _check_word(unk: str) -> None:
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked):
-    """Options for which words get vectors."""
+    """Options that determine which words get vectors."""
 
     group = "Input"
 
@@ -208,7 +208,7 @@ class NewWordsOptions(Checked):
 
 @dataclass(frozen=True)
 class FileOptions(Checked):
-    """The files that training reads and writes."""
+    """Options for the files that training reads and writes."""
 
     group = "Output"
 
@@ -246,7 +246,7 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class RoundsOptions(Checked):
-    """The option for how often shards on a cluster merge their vectors."""
+    """The option for how often the shards of a cluster merge their vectors."""
 
     group = "Cluster"
 
@@ -265,7 +265,7 @@ ANALOGY_METHODS = ("3cosadd", "3cosmul")
 
 @dataclass(frozen=True)
 class OutputOptions(Checked):
-    """Options for which vectors to write, and in which format."""
+    """Options for the kind and the file format of the vectors to write."""
 
     group = "Output"
 
@@ -290,7 +290,7 @@ class OutputOptions(Checked):
 
 @dataclass(frozen=True)
 class ConvertOptions(Checked):
-    """Options for how `convert` changes the vectors."""
+    """Options that determine how `convert` changes vectors."""
 
     group = "Output"
 
@@ -379,7 +379,7 @@ WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def _adapted(preset: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a preset, except those that conflict with the user's options."""
+    """Return the preset values that do not conflict with the user's options."""
     values = dict(preset)
     without_order = (
         given.get("model") == "skipgram" or given.get("objective") == "hs",
@@ -472,7 +472,7 @@ RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 
 def resolved(options: Options, words: int | None = None) -> Options:
-    """Return the options with every default filled in.
+    """Return the options with all defaults filled in.
 
     Parameters
     ----------
@@ -506,13 +506,13 @@ def resolved(options: Options, words: int | None = None) -> Options:
 
 
 def _keeps_frequent(options: TrainOptions, default: float) -> bool:
-    """Return whether subsampling drops far fewer tokens than by default."""
+    """Return whether subsampling drops far fewer tokens than it does by default."""
     sample = default if options.sample is None else options.sample
     return sample == 0 or sample > FREQUENT * default
 
 
 def _context_of(options: TrainOptions) -> float:
-    """Return the mean number of words whose vectors are added for a prediction."""
+    """Return the mean number of context vectors that are added up for one prediction."""
     if options.model == "skipgram":
         return 1.0
     return 2.0 * options.window if options.window_mode == "fixed" else options.window + 1.0
@@ -534,7 +534,7 @@ def _rate_of_dcme(options: TrainOptions) -> float:
 
 
 def vectors_of(options: TrainOptions) -> str:
-    """Return the default kind of vectors to write, that is, the best kind for the model.
+    """Return the default kind of vectors to write, which is the best kind for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
     skip-gram (docs/decisions/learning-rates.md).
@@ -546,7 +546,7 @@ def vectors_of(options: TrainOptions) -> str:
 
 
 def has_context(options: TrainOptions) -> bool:
-    """Return whether the objective has a context vector for each word.
+    """Return whether the objective trains a context vector for each word.
 
     The output table of hierarchical softmax has vectors for the inner nodes of the tree instead.
     """

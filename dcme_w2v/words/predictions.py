@@ -1,4 +1,4 @@
-"""Predict the missing word in a line with a saved model.
+"""Predict a missing word in a line of text with a saved model.
 
 A word is predicted from the words on both sides of it in its line, as in training, by the exact
 softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
@@ -26,7 +26,7 @@ def predict_word(
     *,
     topn: int = 10,
 ) -> list[tuple[str, float]]:
-    """Return the most probable words for the gap ``_`` in a line, with their probabilities.
+    """Return the most probable words for the gap ``_`` in a line, and their probabilities.
 
     The model predicts from both sides: a gap at the end is the last word of a sentence, not the
     next one. Out-of-vocabulary words are skipped with a warning.

@@ -23,7 +23,7 @@ _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
 class Trained(Protocol):
-    """The tables of a trained model, which are in this process or collected from a cluster."""
+    """A trained model's tables, which are in this process or are collected from a cluster."""
 
     options: TrainOptions
     kernels: str
@@ -41,7 +41,7 @@ class Trained(Protocol):
 
 @dataclass(frozen=True)
 class Initial:
-    """Vectors that initialize training.
+    """Vectors from which training starts.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Initial:
 
     @property
     def hash(self) -> str:
-        """A short hash of the vectors, by which a resumed run checks that they are the same."""
+        """A short hash of the vectors, by which a resumed run recognizes the same vectors."""
         vectors = self.vectors
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
@@ -84,13 +84,13 @@ class Initial:
 
 
 def load_initial(given: str | Vectors) -> Initial:
-    """Load the vectors that --init names."""
+    """Load the vectors that the option --init specifies."""
     name, vectors = "--init" if isinstance(given, Vectors) else given, load_if_path(given)
     return Initial(vectors, name, (vectors.manifest or {}).get("options", {}))
 
 
 def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
-    """Copy the initial vectors of words that the vocabulary contains into the training tables.
+    """Copy the initial vectors into the training tables, for words that are in the vocabulary.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn that new words will learn slowly, because the initial file has no context vectors."""
+    """Warn that new words are learned slowly if the initial file contains no context vectors."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return
@@ -138,7 +138,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
 
 
 def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
-    """Copy the n-gram vectors; return the words' own vectors, excluding their n-gram vectors."""
+    """Copy the n-gram vectors; return words' own vectors, without contributions of n-grams."""
     found = vectors.subwords
     assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)

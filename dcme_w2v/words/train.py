@@ -1,4 +1,4 @@
-"""`dcme_w2v.train`: train word vectors, and write them with their vocabulary and manifest."""
+"""`dcme_w2v.train`: train word vectors, and write them with a vocabulary and a manifest."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TrainJob(
     FileOptions,
     LogOptions,
 ):
-    """A word-vector training run: its options and corpus.
+    """The options and the corpus of a word-vector training run.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class TrainJob(
     def of(
         cls, corpus: Sequence[Source], given: Mapping[str, Any], text: Sentences | None = None
     ) -> TrainJob:
-        """Create a job from the given options, with defaults for all others.
+        """Create a job from the given options, using defaults for all other options.
 
         Warns about options without effect.
 
@@ -252,7 +252,7 @@ def train(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Convert paths to strings, and numbers to strings for options of type str."""
+    """Convert paths to strings; also convert numbers to strings for options of type str."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -284,12 +284,12 @@ train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
 
 
 class Machine:
-    """Trains word vectors on this machine; a subclass trains them on a cluster."""
+    """Train word vectors on this machine; a subclass trains them on a cluster."""
 
     kind = "words"
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Encode the corpus; words in `known` are in the vocabulary regardless of their counts."""
+        """Encode the corpus; its vocabulary includes words in `known`, whatever their counts."""
         return encode(
             job.corpus if job.text is None else job.text,
             job,
@@ -307,7 +307,7 @@ class Machine:
     def plan(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
-        """Return a run's numbers of threads, words and tokens, and its memory and disk space."""
+        """Return a run's numbers of threads, words and tokens, and its memory and disk usage."""
         words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
         state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
         if job.objective == "dcme":
@@ -358,7 +358,7 @@ def train_job(
     dry_run: bool,
     machine: Machine | None = None,
 ) -> Any:
-    """Train word vectors as a job describes, and write them.
+    """Train and write word vectors as a job specifies.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def train_job(
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
-    """Check the paths; fill in unset options from the checkpoint, if there is one."""
+    """Check the paths, and set unset options to their values in the checkpoint, if there is one."""
     guard((READS, "CORPUS", job.corpus), *paths_in(job))
     if job.output_tables is not None:
         check_target(job.output_tables, "safetensors")
@@ -457,7 +457,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
 def _encoded(
     job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
 ) -> EncodedCorpus:
-    """Read and encode the corpus, and report how large it is."""
+    """Read and encode the corpus, and report the size of the corpus."""
     known: Given = None if initial is None else initial.words(job.init_vocab)
     if job.read_vocab is not None:
         given = job.read_vocab
@@ -486,7 +486,7 @@ def _encoded(
 
 
 class WordsRun(TrainingRun):
-    """A word-vector training run for `dcme_w2v.training.run`."""
+    """A word-vector training run that `dcme_w2v.training.run` can execute."""
 
     kind, unit = "words", "words"
 
@@ -505,22 +505,22 @@ class WordsRun(TrainingRun):
         return fingerprint_of(hash_of([corpus.ids]), corpus.vocabulary, corpus.tokens, files)
 
     def done(self, progress: Progress) -> int:
-        """Return how many corpus tokens have been processed."""
+        """Return the number of corpus tokens that have been processed."""
         # The cache has no out-of-vocabulary tokens, so scale the progress up to all corpus tokens.
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
     def scores(self) -> dict[str, float]:
-        """Score the held-out text; return {} if there is none."""
+        """Score the held-out text; return {} if there is no held-out text."""
         return self._held_out.score() if self._held_out else {}
 
     def final_figures(self) -> dict[str, Any]:
-        """Return the final scores of the held-out text for the manifest."""
+        """Return the final scores of the held-out text, which the manifest records."""
         return self._held_out.figures or self._held_out.score() if self._held_out else {}
 
     def manifest(
         self, last: Progress, train_seconds: float, total_seconds: float
     ) -> dict[str, Any]:
-        """Return the manifest; raise an error if no token was used for training."""
+        """Return the manifest; raise an error if training used no token at all."""
         if not last.trained:
             why = {
                 "were dropped by subsampling (raise --sample, or use --sample=0)": last.subsampled,
@@ -551,27 +551,27 @@ class WordsRun(TrainingRun):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return the vocabulary as arrays, so that the input table can be read as word vectors."""
+        """Return the vocabulary as arrays, so that word vectors can be read from checkpoints."""
         words = self._corpus.vocabulary
         return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return the end of an error message: --init can read vectors from the checkpoint."""
+        """Return the end of an error message, which says that --init can read the checkpoint."""
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
-        """Return the word vectors trained so far."""
+        """Return the word vectors as trained so far."""
         return result_of(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
-        """Save the vectors trained so far beside each output that is not a stream."""
+        """Save the current vectors next to each output that is not a stream."""
         words = self._corpus.vocabulary
         _, written = save_results(self._job, self.training, words, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
 def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any]) -> Fingerprint:
-    """Return the hashes that identify a text, and its description for messages."""
+    """Return the hashes that identify a text, and a description of the text for messages."""
     vocabulary = hash_of((words.text, words.offsets, words.counts))
     described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(map(str, files[:3]))}"
     return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
@@ -587,7 +587,7 @@ def result_of(
     manifest: Mapping[str, Any] | None = None,
     in_place: bool = True,
 ) -> Vectors:
-    """Return the trained word vectors with all of their tables.
+    """Return the trained word vectors with all tables.
 
     With `in_place`, sums overwrite the input table, which then cannot be trained further.
     """
@@ -600,7 +600,7 @@ def result_of(
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
-    """Return the manifest entries that record how vectors were made: options and tokenizer."""
+    """Return the manifest entries that record the options and the tokenizer of a run."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
 
 

@@ -1,4 +1,4 @@
-"""The word-vector trainer, with tables in the layout of the C core and the DCME clusters."""
+"""The word-vector trainer, whose tables have the layout of the C core, and the DCME clusters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from .options import TrainOptions
 
 
 class Trainer(engine.Trainer):
-    """Trains vectors on an encoded corpus.
+    """Train word vectors on an encoded corpus.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class Trainer(engine.Trainer):
 
     @property
     def clusters(self) -> int:
-        """Number of dual clusters, or 0 if the objective has none."""
+        """Number of dual clusters, or 0 if the objective has no clusters."""
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Copy a dual cluster's center (a distribution over words) between epochs."""
+        """Return a copy of a dual cluster's center, a distribution over words, between epochs."""
         return self._core.center(k)
 
     def _polled(self, number: int) -> None:
@@ -120,7 +120,7 @@ _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
 
 
 def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
-    """Return the word vectors of this kind, which may overwrite the input table.
+    """Return word vectors of the given kind, which can overwrite the input table.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
 
 
 def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
-    """Recover the input vectors from word vectors of another kind.
+    """Compute the input vectors from word vectors of another kind.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
-    """Raise an error if the training options that affect scores are invalid."""
+    """Raise an error if recorded training options that affect scores are invalid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The class `Vectors`: words and their vectors, in memory or memory-mapped from a file."""
+"""The class `Vectors`: words with vectors, in memory or memory-mapped from a file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
-    """Makes error messages name replacements for the attributes of other libraries."""
+    """Metaclass whose error messages suggest replacements for attributes of other libraries."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -246,7 +246,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Return whether a word has a vector of its own, or n-grams with vectors."""
+        """Return whether a word has a vector, either its own or the mean of its n-gram vectors."""
         return word in self.words or (isinstance(word, str) and self.get(word) is not None)
 
     def __getattr__(self, name: str) -> Any:
@@ -307,7 +307,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return a word's row index; tokenize an unknown word first, for example King to king."""
+        """Return a word's row index; tokenize an unknown word first, such as King to king."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)
@@ -356,7 +356,7 @@ class Vectors(WordTables, metaclass=_Habits):
     # ---- similarity ----
 
     def similarity(self, one: Term, other: Term) -> float:
-        """Return the cosine similarity of two words or vectors, or 0 if either is a zero vector.
+        """Return the cosine similarity of two words or vectors, or 0 if either vector is zero.
 
         Raises
         ------
@@ -424,7 +424,7 @@ class Vectors(WordTables, metaclass=_Habits):
         limit: int | None = None,
         among: Iterable[str] | None = None,
     ) -> Iterator[list[Neighbor]]:
-        """Yield the result of `most_similar` for each query, many times faster than single calls.
+        """Yield the result of `most_similar` for each query, much faster than by separate calls.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.most_similar(self, parsed, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """Return the word with the lowest cosine similarity to the mean of the unit vectors.
+        """Return the word whose cosine similarity to the mean of all unit vectors is lowest.
 
         Raises
         ------
@@ -462,7 +462,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.doesnt_match(self, words)
 
     def _inverse(self, limit: int | None = None) -> F32:
-        """Return ``1 / norm`` of the first `limit` vectors, shape (n,), or 0 for a zero vector."""
+        """Return ``1 / norm`` of the first `limit` vectors, shape (n,), or 0 for zero vectors."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
@@ -472,7 +472,7 @@ class Vectors(WordTables, metaclass=_Habits):
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
-    """Return vectors, loaded from a path if necessary; raise an error if a value is not finite.
+    """Return vectors, loaded from a path if necessary; raise an error if any value is not finite.
 
     Raises
     ------
@@ -495,7 +495,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
 
 
 def how_made(vectors: Vectors) -> str:
-    """Describe in a few words how vectors were trained, or return "" if that is unknown."""
+    """Describe briefly how vectors were trained; return "" if that is unknown."""
     known = vectors.manifest or {}
     options, tokens = known.get("options", {}), known.get("tokens", {})
     if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
@@ -506,7 +506,7 @@ def how_made(vectors: Vectors) -> str:
 
 
 def counts_by_order(words: int) -> F64:
-    """Estimate, by Zipf's law, the counts of words sorted by descending frequency.
+    """Estimate the counts of words, sorted by descending frequency, by Zipf's law.
 
     Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
     """
@@ -514,7 +514,7 @@ def counts_by_order(words: int) -> F64:
 
 
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
-    """Return vectors, loaded from a path if necessary, with the tokenizer for new text.
+    """Return vectors, loaded from a path if necessary, with a tokenizer for new text.
 
     By default, the rule is that of the training text. If the vocabulary looks as if the rule
     ``words`` had prepared the text, that rule is used with a warning.
@@ -536,7 +536,7 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
 
 
 def _are_prepared(words: Words) -> bool:
-    """Return whether the words look like the output of the tokenizer ``words``."""
+    """Return whether words look like the output of the tokenizer ``words``."""
     kept = [word.encode() for word in words if not _MARK.fullmatch(word)]
     lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
     same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))

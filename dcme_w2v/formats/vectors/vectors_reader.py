@@ -118,7 +118,7 @@ def words_of(parts: Sequence[Part]) -> Words:
 
 
 class RowReader:
-    """Reads the rows of one text or binary vector file.
+    """The rows of one text or binary vector file, which are read block by block.
 
     Attributes
     ----------
