@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # the text of the warning, and the text of the error
+Conflict = tuple[str, str]  # a conflict between options: its warning text and its error text
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Checked:
     Numbers, including numpy's, are converted to the declared Python type.
     """
 
-    group: ClassVar[str] = "Other"  # heading of these options in the help
+    group: ClassVar[str] = "Other"  # heading of the class's options in the help
 
     def __post_init__(self) -> None:
         for item in options_in(type(self)):

@@ -26,14 +26,14 @@ from .metrics import check_scores, log_softmax, relevance
 
 # Lower and upper bounds for the fitted slopes and for the fitted constants.
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)
-NOISES = (-9.0, 2.0)  # lower and upper bound for the log-odds of label noise
+NOISES = (-9.0, 2.0)  # lower and upper bound for the fitted log-odds of label noise
 # Initial values for fitting the log slope, the constant, and the log-odds of label noise.
 START = (0.0, 0.0, -3.0)
 # Fitting stops when the log-likelihood changes by less than this fraction of its value.
 PRECISION = 1e-6
 # Knots of the piecewise linear calibration; the first and last are at the hinge-loss margin, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-# Scores are clipped to the range from -FARTHEST to FARTHEST; each unit is divided into BINS bins.
+# Scores are clipped to the range from -FARTHEST to FARTHEST, with BINS bins per unit.
 BINS, FARTHEST = 64, 64.0
 AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
 FARTHEST_ODDS = 700.0  # with log-odds below -FARTHEST_ODDS, exp() would overflow

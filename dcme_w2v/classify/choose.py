@@ -58,7 +58,8 @@ EPOCHS_OF_DUAL = 6
 TRIAL_EPOCHS = 0.5
 # Candidate values of C, the inverse L2 penalty in LinearSVC; C = 0.1 is robust to wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
-MOST_SQUARED = 4.0  # the dual solver needs too many epochs if the squared row norm exceeds this
+# The dual solver needs too many epochs if the squared row norm exceeds this limit.
+MOST_SQUARED = 4.0
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Settings are chosen only if there are at least MIN_COMPARED documents (MIN_TUNED with --tune).
 MIN_COMPARED, MIN_TUNED = 50, 10
@@ -70,7 +71,7 @@ KEPT = 3
 # Maximum number of weights in all concurrent trials, and maximum number of scores to keep.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
-Setting = dict[str, Any]  # option values by option name
+Setting = dict[str, Any]  # dictionary that maps option names to option values
 # A function that compares scores with labels and returns one value per document.
 Measure = Callable[[F64, Sequence[Sequence[int]]], F64]
 
@@ -647,7 +648,7 @@ class Search:
         figures = measure(scores, out.labels)
         bias = weights.intercepts
 
-        # Only calibration calls this function, because only calibration needs the right scale.
+        # Only calibration calls `longer`, because only calibration depends on the scale of scores.
         def longer() -> F64:
             factors = factors_without_unknown(problem.rows(setting), held, learned)
             return bias + factors[:, None] * (scores - bias)

@@ -26,7 +26,7 @@ CODES = 255  # idf values are quantized to 256 levels, with this many intervals 
 MAX_ROWS = 2**31 - 2
 # Maximum length in bytes of the prefix that a word shares with the previous word.
 LONGEST_SHARED = 255
-# Settings of zlib: raw deflate with the largest hash table.
+# Settings for zlib: raw deflate with the largest hash table.
 # By default, `pack` does not search for repeated strings, because that helps only with words.
 WINDOW, MEMORY = -zlib.MAX_WBITS, 9
 
@@ -84,7 +84,7 @@ def pack_words(words: Words) -> U8:
     """Pack sorted words as the length of the prefix shared with the previous word, and the rest."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # words whose prefix still matches the previous word
+    near = np.arange(1, len(words))  # indices of words whose prefix still matches the previous word
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]

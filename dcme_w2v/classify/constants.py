@@ -7,7 +7,7 @@ suite `constants` in results.csv shows the effect of other values on training do
 # ---- training defaults for documents of unit length ----
 # Learning rate for the softmax loss; with fewer than FEW_CLASSES classes, half of it is used.
 RATE = 8.0
-# If there are at least this many classes, most are rare, and dcme is as fast as gd.
+# With at least this many classes, most classes are rare, and dcme trains as fast as gd.
 FEW_CLASSES = 500
 RATE_OF_HINGE = 0.5
 # With more labels than this, a table of all weights takes gigabytes and is slow to train.
@@ -31,23 +31,23 @@ PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # L-BFGS is the default only if an iteration takes at most SMALL[1] multiplications.
 SMALL = (1 << 16, 1 << 22)
 # Rare classes whose documents have high weights need a low C.
-# LOW_STRENGTHS are tried for C if the document weights differ by more than a factor of UNEQUAL.
+# C is also chosen from LOW_STRENGTHS if document weights differ by more than a factor of UNEQUAL.
 LOW_STRENGTHS, UNEQUAL = (0.01, 0.001), 10.0
 # ---- comparison of candidates ----
 FOLDS = 3
 TRIAL_DOCUMENTS = 20_000  # maximum number of training documents per trial
-# A comparison of settings needs no more than this many held-out documents in all folds together.
+# This many held-out documents, in all folds together, suffice to compare settings.
 CERTAIN = 1500
 # A candidate replaces the default if it is better by at least this many standard errors.
 CLEARLY = 1.0
 # A label's score is raised by one of these factors times log(highest count / the label's count).
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 # ---- few labels and compressed models ----
-# If a classifier separates labeled from unlabeled documents with a higher ROC AUC, they differ.
+# Labeled and unlabeled documents differ if a classifier separates them with a higher ROC AUC.
 SEPARABLE = 0.75
 # Weights can be dropped if their impacts add up to at most this fraction of the total impact.
 IDLE_IMPACT = 0.005
 # ---- word vectors trained on shards ----
-RAISED = 1.5  # factor for the learning rate on a cluster, compared with one machine
+RAISED = 1.5  # learning rate on a cluster, as a multiple of the rate on one machine
 ROUNDS = 20
 TOKENS_A_ROUND = 5_000_000  # maximum number of tokens per shard and round

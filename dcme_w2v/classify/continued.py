@@ -37,8 +37,9 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # a maximum number of features that no model reaches, which means no limit
-OF_RUN = ("threads", "seed", "patience")  # options that are not taken from the old model
+ANY = 2**31 - 2  # maximum number of features that means no limit, because no model reaches it
+# Options that continued training does not take from the old model.
+OF_RUN = ("threads", "seed", "patience")
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
 

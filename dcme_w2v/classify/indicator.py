@@ -27,7 +27,7 @@ def is_indicator(y: Any) -> bool:
     """Return whether `y` is an indicator matrix, that is, sparse or with several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
-    except ValueError:  # np.asarray fails because y has lists of different lengths
+    except ValueError:  # `np.asarray` fails if the lists in y have different lengths
         raise UsageError(
             "y contains lists of labels; use MultiLabelBinarizer().fit_transform(y)"
         ) from None

@@ -441,7 +441,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
-        # All gradients in a batch use the same weights, so few classes require small batches.
+        # Gradients in a batch use the same weights, so use small batches if there are few classes.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),

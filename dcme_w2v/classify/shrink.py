@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # the top 16 bits of a positive float64 are its histogram bin
+_BINS, _SHIFT = 1 << 15, 48  # a positive float64's top 16 bits are the index of its histogram bin
 
 
 @dataclass(frozen=True)

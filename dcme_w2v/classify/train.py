@@ -224,7 +224,7 @@ def _trained(
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
-    except UsageError as error:  # do not lose the trained model
+    except UsageError as error:  # the trained model is saved without compression instead
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
         raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
@@ -240,7 +240,8 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    model.record["heldout"] = found  # not in the file, whose size may be limited
+    # The held-out measures are not stored in the file, because its size may be limited.
+    model.record["heldout"] = found
     return model
 
 

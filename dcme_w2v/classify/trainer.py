@@ -74,7 +74,7 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # the left half fills whole cache lines
+    )  # round the left half's size to whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
@@ -445,7 +445,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: F32 | None = None,
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
-            options = replace(options, threads=1)  # with several threads, sums would vary
+            options = replace(options, threads=1)  # several threads would change the order of sums
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
             is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
@@ -476,7 +476,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # repeated instances make a batch's step longer
+            if len(rows) > len(documents):  # repeated instances require smaller batches
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:

@@ -26,7 +26,7 @@ from .streams import print_json
 
 # Words whose nearest neighbors `demo` prints, if the words occur in the text.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
-LABEL_MIN = 200  # packages and modules with fewer paragraphs do not become labels
+LABEL_MIN = 200  # packages and modules with fewer paragraphs than this do not become labels
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 

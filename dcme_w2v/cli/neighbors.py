@@ -45,7 +45,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
-        if words and not questions:  # for example if the words come from an empty shell variable
+        if words and not questions:  # all words are empty, perhaps from an empty shell variable
             raise UsageError(
                 "all words are empty; use a word, or omit the argument to read standard input"
             )

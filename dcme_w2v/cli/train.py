@@ -73,7 +73,7 @@ def train(
     defaults of word2vec.c. Runs with several threads differ, unless --deterministic is given.
     SIGINT, SIGTERM or SIGHUP saves the state and stops.
     """
-    # Without this variable, importing NumPy would start BLAS threads, which training does not use.
+    # Unless OPENBLAS_NUM_THREADS is 1, NumPy starts BLAS threads, which training does not use.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dcme_w2v import train as trained
     from dcme_w2v.formats.corpus import CorpusPaths

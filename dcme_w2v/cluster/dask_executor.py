@@ -236,7 +236,8 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
     security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        for one in map(logging.getLogger, loggers):  # these loggers would print tracebacks
+        # Disable loggers that would print tracebacks.
+        for one in map(logging.getLogger, loggers):
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
@@ -248,7 +249,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `check_versions` warns instead
+                warnings.simplefilter("ignore")  # `check_versions` checks the versions instead
                 client = _connected(where, security)
         except ResourceError:
             raise

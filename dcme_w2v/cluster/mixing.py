@@ -183,7 +183,7 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # one grain at a time fits into the CPU cache
+        for grain in grains(rows, block):  # a single grain fits into the CPU cache
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

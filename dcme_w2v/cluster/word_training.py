@@ -88,7 +88,7 @@ class ClusterTrainer(engine.Trainer):
         self._blocks = self._of_blocks(plan.begin)
         # Keep the previous round's blocks, because lost blocks are recomputed from them.
         self._previous = self._blocks
-        # Both whole tables, once requested; if requested before training, it starts from them.
+        # Both complete tables, collected on request; if they exist, training starts from them.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
@@ -329,7 +329,7 @@ class Cluster(run.Machine):
         process = 0 if where == 0 else DASK_BYTES
         tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # these bytes are for the results of `moments`
+        if shards > 1:  # the results of `moments` take additional memory
             worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
         here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)

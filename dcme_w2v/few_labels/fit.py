@@ -306,7 +306,7 @@ def fit_out_of_fold(
             "--initial=self-training"
         )
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for one in own.values():  # scale the weights, because their scores will be summed
+    for one in own.values():  # scale the weights, because the models' scores will be summed
         one.table *= np.float32(factor)
     models = {fold: Fitted(one, "levels") for fold, one in own.items()}
     bases = own if beside else dict.fromkeys(own)

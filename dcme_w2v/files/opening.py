@@ -37,7 +37,7 @@ STALL_SECONDS = 60.0  # maximum time in seconds to wait for data from a server
 # Maps each URL scheme to the package that reads it.
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# A text may begin with "BZh1" too, but only in a bzip2 file is it followed by one of these marks.
+# A text may also begin with "BZh1", but only in bzip2 files does one of these marks follow.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Files from parallel zstd compressors begin with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
