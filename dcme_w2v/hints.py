@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 
 MIN_SIMILARITY = 0.66  # minimum spelling similarity (0 to 1) of a suggested name
-MAX_COMPARED = 64  # only this many first characters of names are compared
+MAX_COMPARED = 64  # maximum number of characters that are compared in names
 
 # Maps options of other programs to options of this program, separated by |.
-# An error message suggests the first of these options that the command has.
+# If several options replace one, an error message suggests the first that the command has.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds

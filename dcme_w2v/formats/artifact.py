@@ -54,9 +54,9 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
-_PIECE_BYTES = 8 << 20  # arrays are written in chunks of at most this many bytes
-MAX_HEADER = 100_000_000  # maximum size of the header in bytes, as in the safetensors library
-# Maps each file kind to the class ("module:class") whose method `load` reads such files.
+_PIECE_BYTES = 8 << 20  # maximum chunk size in bytes for writing arrays
+MAX_HEADER = 100_000_000  # maximum size of a safetensors header in bytes (the library's own limit)
+# Maps each file kind to the class ("module:class") whose method `load` reads files of this kind.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
@@ -225,7 +225,7 @@ def recorded_arguments() -> list[str] | None:
 
 def command_of(arguments: Any) -> str | None:
     """Format recorded arguments as a shell command line; return None if none were recorded."""
-    with contextlib.suppress(TypeError, KeyError):  # other programs may write invalid records
+    with contextlib.suppress(TypeError, KeyError):  # records of other programs may be invalid
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -484,7 +484,7 @@ def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatEr
 
 
 MAGIC = b"\x93NUMPY"
-READ_BYTES = 4 << 20  # files larger than this (in bytes) are memory-mapped
+READ_BYTES = 4 << 20  # size in bytes above which files are memory-mapped
 
 
 def contents(file: Any, path: PathLike) -> U8:

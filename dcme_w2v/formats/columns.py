@@ -41,13 +41,13 @@ from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
-MOST_COMPRESSED = 50  # row groups rarely decode to more than this many times their stored size
+MOST_COMPRESSED = 50  # usual maximum ratio of a row group's decoded size to its stored size
 _ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
 # Each requested column must occur in one of the first SEEN_ROWS lines of a JSON lines file.
 SEEN_ROWS = 1000
 DELIMITERS = ",\t;|"
 DATASET_INFO = "dataset_info.json"  # file in which the datasets library describes the columns
-_HEAD = 4096  # the file format is detected from this many bytes at the start of a file
+_HEAD = 4096  # number of bytes at the start of a file from which its format is detected
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _SHOWN = 20  # maximum number of column names that an error message lists
 
@@ -488,7 +488,7 @@ def _arrow_records(
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
-            whole.validate(full=True)  # in a corrupt file, offsets may exceed the buffer
+            whole.validate(full=True)  # offsets in a corrupt file can point outside the buffer
             check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
             columns = [_named(_column(whole, name), names.get(name)) for name in table.names]
             _check_types(column.type for column in columns)

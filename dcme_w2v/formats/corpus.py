@@ -280,7 +280,7 @@ class Corpus:
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
         within_line, size = False, self.sizes[number]
-        # Use a small buffer for a small file, because zeroing takes longer than reading.
+        # Use a small buffer for small files: zeroing a large buffer takes longer than reading them.
         block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
             # Double the buffer: copying a very long word in `rest` again and again would be slow.
@@ -331,7 +331,7 @@ def _end_of_words(buffer: bytearray, filled: int) -> int:
 
 
 Sentence = str | bytes | Iterable[str | bytes]
-# Matches a string that is probably meant as the path of a file, even if no such file exists.
+# Matches a string that is probably a file path, whether or not the file exists.
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 
@@ -382,7 +382,7 @@ class Sentences:
                 if row.text is not None:
                     yield Tokenized(row.text) if row.is_tokenized else row.text
             return
-        # Keep unpaired surrogates in these sentences: `encode` replaces or reports them later.
+        # Keep unpaired surrogates in strings, because `encode` replaces or reports them later.
         for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
             if isinstance(text, bytes):
                 text = text.removeprefix(BYTE_ORDER_MARK if not number else b"")
@@ -450,7 +450,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise an error before work starts if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # the same warnings are issued when the corpus is read
+    with without_warnings():  # the same warnings are issued later, when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# Limits against decompression bombs; real data never shrinks to 1/200 of its size.
+# Limits against decompression bombs; real data never compresses to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -155,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         if entries > size:
             raise ValueError(f"the file is too short for {entries:,} entries")
         _check_size(12 * entries + 8 * rows, name)
-        # Pass scipy a file name, because it can terminate the process if it is passed an open file.
+        # Pass scipy a file name: if scipy is passed an open file, it can terminate the process.
         return checked_rows(io.mmread(name))
 
 

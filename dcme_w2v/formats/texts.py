@@ -150,7 +150,7 @@ def told_texts(items: Any) -> list[Text]:
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:
-    item = item.as_py() if hasattr(item, "as_py") else item  # convert a pyarrow scalar
+    item = item.as_py() if hasattr(item, "as_py") else item  # pyarrow scalars become Python values
     try:
         text = b"" if is_null(item) else text_of(item, errors)
     except ValueError as error:

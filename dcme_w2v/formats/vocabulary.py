@@ -23,7 +23,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike, path_name
 
 MAX_WORD_BYTES = 1 << 20  # maximum size of a word in bytes, in vocabulary and vector files
-_SCANS = 8  # after this many linear searches for a word, an index is built
+_SCANS = 8  # number of linear searches for words before an index is built
 
 
 def check_lengths(words: Words, where: str) -> None:

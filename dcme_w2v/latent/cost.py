@@ -23,7 +23,7 @@ from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # label of all rows if the documents have no labels
 NEVER = np.float32(-1e30)  # used instead of log 0, because sums with -inf can be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, a class is emptied if its xi sum to less than this
+MIN_CLASS_SIZE = 0.5  # without labels, minimum sum of a class's xi; smaller classes are emptied
 
 
 @dataclass(frozen=True)

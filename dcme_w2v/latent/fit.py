@@ -24,10 +24,10 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations per M-step
-# Without labels, xi approaches 0 and 1 slowly, so each EM iteration has this many E-steps.
+# Number of E-steps per EM iteration without labels, in which case xi nears 0 and 1 slowly.
 E_STEPS = 3
-SMOOTHING = 0.1  # added to the count of each label in each latent class
-EMPTY = 0.5  # latent classes whose xi sum to less than this are reported as empty
+SMOOTHING = 0.1  # pseudocount that is added to the count of each label in each latent class
+EMPTY = 0.5  # minimum sum of a latent class's xi; below it, the class is reported as empty
 
 
 @dataclass(frozen=True)

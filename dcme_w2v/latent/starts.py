@@ -24,7 +24,7 @@ from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, Latent
 # Of DESCENTS random descents, only the best after FIRST iterations continues.
 DESCENTS, FIRST = 3, 10
 ITERATIONS, TOLERANCE = 500, 1e-8
-# A step must reach this fraction of the decrease that the gradient predicts (Armijo 1966).
+# Minimum decrease per step, as a fraction of the decrease that the gradient predicts.
 SUFFICIENT = 1e-4
 _MIN_STEP = 1e-12
 
@@ -181,7 +181,7 @@ def descend(
     return point, value
 
 
-# Weight of the start method's posterior; the remaining weight is uniform over the classes.
+# Weight of the posterior from the start method; the rest is uniform over the latent classes.
 KEPT = 0.9
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from .arrays import F64
 
-# A step must reach this fraction of the decrease that the gradient predicts (Armijo 1966).
+# Minimum decrease per step, as a fraction of the expected decrease (Armijo 1966).
 SUFFICIENT = 1e-4
-SHORTEST = 1e-12  # the line search stops when the step size falls below this value
+SHORTEST = 1e-12  # minimum step size, at which the line search stops
 ITERATIONS = 200
 
 

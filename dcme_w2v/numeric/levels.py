@@ -18,7 +18,7 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # if there are more numbers, they are grouped into this many bins before clustering
+BINS = 1 << 13  # number of bins, into which a larger set of numbers is grouped before clustering
 # The paper specifies neither the growth of the penalty nor a stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 

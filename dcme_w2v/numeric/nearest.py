@@ -16,7 +16,7 @@ from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # numbers of queries and rows in a tile of the score matrix (2 MB)
-PAIRS = 1 << 21  # vectors are rescored in blocks of at most this many values (16 MB)
+PAIRS = 1 << 21  # maximum number of vector values per block of pairs that are rescored (16 MB)
 _LOWEST = np.finfo(np.float32).min
 Found = tuple[I64, F32]  # row indices and scores of the results, best first
 Bounds = Callable[[slice, slice], F32]
@@ -86,7 +86,7 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # For queries with fewer than k results, any k rows provide a lower bound.
+            # For queries with fewer than k results, any k rows bound the k-th best score.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # An n-row matrix with m nonzero entries is rotated only if n^2 is at most MOST_SQUARES * m.
 MOST_SQUARES = 4
-# Columns with entries in more than this fraction of the rows are multiplied as dense arrays.
+# Fraction of rows with entries above which a column is multiplied as a dense array.
 COMMON = 0.05
-# Adding this fraction of the mean diagonal entry makes the inner products positive definite.
+# Fraction of the mean diagonal entry that is added to make the matrix positive definite.
 RIDGE = 1e-4
 
 

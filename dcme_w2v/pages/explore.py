@@ -43,9 +43,9 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
-_COLUMNS = 100  # document vectors are reduced to at most this many dimensions
+_COLUMNS = 100  # maximum number of dimensions to which document vectors are reduced
 _TITLE = 80  # maximum length of a title in characters
-COLORS = 12  # number of colors; all groups beyond this number share the last color
+COLORS = 12  # number of colors; all remaining groups share the last color
 # Number of groups and number of words per label, for each zoom level from coarse to fine.
 _LEVELS = ((10, 3), (48, 2), (200, 1))
 _GROUP_ROWS = 30  # mean number of points per group at the finest zoom level

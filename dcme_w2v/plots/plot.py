@@ -34,8 +34,8 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # maximum number of legend entries; the last can represent all remaining labels
-_OF_WORDS, _OF_ROWS = 100, 2000  # by default, at most this many words and rows are plotted
+_IN_LEGEND = 10  # maximum number of legend entries; the last entry can stand for all other labels
+_OF_WORDS, _OF_ROWS = 100, 2000  # default maximum numbers of words and rows in a plot
 GRAY = "#B0B0B0"
 # Candidate label positions around a point: offset to the right and upward in pixels, alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
@@ -50,7 +50,7 @@ OPTIONS = {
 
 Curve = tuple[list[float], list[float]]  # x values (epochs or processed units), y values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
-_MANY_POINTS = 40  # curves with more points than this have no markers
+_MANY_POINTS = 40  # maximum number of points on a curve that is drawn with markers
 _MEASURES_BYTES = 1 << 26  # maximum size of a measures file in bytes
 
 

@@ -15,10 +15,10 @@ from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # vectors are reduced to this many principal components before t-SNE
+DIMENSIONS = 50  # number of principal components to which vectors are reduced before t-SNE
 PERPLEXITY = 30.0
-_A_THREAD = 1000  # a thread saves time only if it has at least this many rows
-_EARLY, _LATE = 250, 500  # number of t-SNE iterations with early exaggeration, and without it
+_A_THREAD = 1000  # minimum number of rows per thread; threads for fewer rows save no time
+_EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with early exaggeration, and without it
 ITERATIONS = _EARLY + _LATE
 
 

@@ -47,7 +47,7 @@ class _WordCounts:
     documents: int
     tokens: int
     without_words: int
-    kept: I64  # IDs of the words in the model: first all words with vectors, then the others
+    kept: I64  # IDs of the model's words; words with vectors come first
     with_vectors: int
 
 

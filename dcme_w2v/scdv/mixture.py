@@ -22,7 +22,7 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-# Added to each variance, after multiplication by the mean variance if that is above 1.
+# Added to variances, relative to the mean variance if the mean variance is above 1.
 _MIN_VARIANCE = 1e-6
 _START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work hardly helps
 _MIN_ROUNDS = 5
@@ -50,7 +50,7 @@ class Mixture:
         """Return P(component | point), shape (n, k), in double precision."""
         with one_blas_thread():
             found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
-        _log_sum(found)  # replaces the logits in `found` with posteriors
+        _log_sum(found)  # this call replaces the logits in `found` with posteriors
         return found
 
 
@@ -101,8 +101,8 @@ class _Form:
         return logits
 
 
-Sums = tuple[F64, F64, float]  # posterior sums, posterior-weighted point sums, total log-likelihood
-# Type of functions that return the posteriors and total log-likelihood of a slice of points.
+Sums = tuple[F64, F64, float]  # posterior sums, posterior-weighted sums of points, log-likelihood
+# Type of functions that return the posteriors and log-likelihood of a slice of the points.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 
@@ -203,7 +203,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
-    # Add the terms that are equal for all components; `scatter` sums the outer products x.x^T.
+    # Add the terms that all components share; `scatter` is the sum of x.x^T over all points x.
     shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
     return counts, sums, (likelihood + shared) / count
 

@@ -174,7 +174,7 @@ class DocumentModel(Sealed, Shown):
         options, alone = self.options, self.options.representation == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         composer = None if alone else self.composer()
-        # Scales the concatenation of a unit vector and a vector of length `tfidf` to unit length.
+        # Factor that scales the concatenation of vectors of lengths 1 and `tfidf` to length 1.
         length = 1 / float(np.hypot(1, tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:

@@ -8,7 +8,7 @@ from dcme_w2v.declarations import SEED, Checked, filled, option
 COVARIANCES = ("tied", "spherical")
 
 REPRESENTATIONS = ("scdv", "average", "tfidf")
-# Values of the parameter `only`: the option requires a mixture, or it requires word vectors.
+# Conditions under which an option applies: the model has a mixture, or it has word vectors.
 MIXTURE = {"representation": REPRESENTATIONS[:1]}
 COMPOSED = {"representation": REPRESENTATIONS[:2]}
 

@@ -25,9 +25,9 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 
 from .options import SearchOptions
 
-SHORTEST, LONGEST = 3, 5  # n-gram lengths in characters, including the word boundaries < and >
-GRAMS = 1 << 20  # n-grams are hashed into this many buckets
-# This many documents with the best word scores are reranked by n-grams and vectors.
+SHORTEST, LONGEST = 3, 5  # limits of n-gram lengths; < and > around words count as characters
+GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
+# Number of documents with the best word scores that n-grams and vectors rerank.
 CANDIDATES = 1000
 SIMILAR = 0.3  # minimum cosine similarity between an unknown query word and its replacements
 ALIKE = 20  # maximum number of replacements per unknown query word
@@ -99,14 +99,14 @@ class Index:
         self.idf = idf_of(frequency, documents)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
-        # Estimate how many documents contain each n-gram as if words occurred independently.
+        # Estimate the document frequencies of n-grams as if words occurred independently.
         missing = np.log(np.maximum(1 - frequency / documents, TINY))
         self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
         sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()
         self._gram_sizes, self._gram_lengths = sizes, counts @ sizes
         self._words_of = grams.tocsc()
         self.vectors = None if rows is None else unit_vectors(np.asarray(counts @ rows))
-        # Term-frequency factors of BM25, shape (documents, words); independent of the query.
+        # Term-frequency factors of BM25, which are the same for all queries: (documents, words).
         postings = counts.tocsc()
         data = self._saturated(postings.data, self.lengths, postings.indices)
         parts = (data.astype(np.float32), postings.indices, postings.indptr)
@@ -120,7 +120,7 @@ class Index:
         words, counts = np.unique(known, return_counts=True)
         weights = counts * self.idf[words]
         most = float(weights.sum()) + len(unknown) * self._unknown_idf
-        # Computing n-grams takes time, so skip it if the query has no unknown words.
+        # Compute n-grams only if the query has unknown words, because the computation takes time.
         new = gram_rows(list(dict.fromkeys(unknown))) if unknown else self.grams[:0]
         grams = np.unique(np.append(self.grams[words].indices, new.indices)).astype(np.int64)
         by_gram = self.gram_idf[grams]
@@ -178,7 +178,7 @@ class Index:
         """Return the cosines between documents and a query; negative cosines become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
-        # Sum each row separately: a matrix product can round equal rows differently.
+        # Sum each row separately: a matrix product can round the scores of equal rows differently.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:

@@ -152,7 +152,7 @@ def _card(
     corpus = manifest.get("corpus")
     if isinstance(corpus, list) and corpus:
         lines += ["", "## Data", ""]
-        for one in corpus:  # users can edit these entries, so they may be invalid
+        for one in corpus:  # `corpus` may be invalid, because users can edit the manifest
             path, size = (
                 (one.get("path"), one.get("bytes")) if isinstance(one, dict) else (None,) * 2
             )

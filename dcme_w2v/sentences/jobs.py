@@ -150,7 +150,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
     """Return the lines of a block; raise an error if they contain NUL or are not UTF-8."""
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
-        text = text[:-1]  # remove the line end that the reader added to a complete line
+        text = text[:-1]  # remove the extra line end that the reader added
     place = f"{paths[block.file]}: byte "
     text = valid(text, encoding_errors, lambda at: f"{place}{block.offset + at}")
     return Tokenized(text) if block.is_tokenized else text

@@ -20,8 +20,8 @@ from dcme_w2v.numeric.arrays import I64, U32, Bools
 
 ID_BYTES = 4
 PIECE = 1 << 20  # number of word IDs that are read at a time
-LAST = np.uint32(core.LAST)  # this bit marks the ID of the last word in a line
-NUMBER = np.uint32(core.LAST - 1)  # mask for the bits of an ID that hold the index of the word
+LAST = np.uint32(core.LAST)  # bit of a word ID that marks the last word of a line
+NUMBER = np.uint32(core.LAST - 1)  # bits of a word ID that contain the index of the word
 
 
 REMEDY = "set TMPDIR to another folder"
@@ -133,7 +133,7 @@ class Choice:
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
-        self._line = 0  # index of the line being read
+        self._line = 0  # index of the line that is being read
 
     def mask(self, ids: U32) -> Bools:
         """Return a mask that selects, among the next IDs in the stream, those in held-out lines."""

@@ -210,7 +210,7 @@ def encode(
         words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        # Subtract tokens in held-out lines, which training does not use.
+        # Subtract the tokens in held-out lines, which are not used for training.
         lost = words.lost - int(reading.held_out[len(words.table) :].sum())
         kept = select_vocabulary(given, words.table, counts, options, rare, lost)
         if kept is None or not kept.counts.sum():

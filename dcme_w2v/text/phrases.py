@@ -215,7 +215,7 @@ def count_pairs(
             table.count(ids, roles)
         waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
         parts.append(table.counted(least))
-        del table  # free its memory before the next table is allocated
+        del table  # free the table before the next table is allocated
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
     return left[order], right[order], runs[order], counts[order], len(parts)
@@ -351,7 +351,7 @@ class _Text:
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: I64 | None = counts  # None after `join`, which changes the counts
+        self._counts: I64 | None = counts  # None after `join`, which makes the counts invalid
         # For each pass: the pairs, the IDs of the joined words, and the role of each word.
         self._passes: list[tuple[Any, ...]] = []
         self._table = starting_table(words)

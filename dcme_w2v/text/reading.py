@@ -72,14 +72,14 @@ class Reading:
         errors = ENCODING_ERRORS["choices"].index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # whether to warn about a corpus other than plain text
+        self._is_looked_at = is_looked_at  # whether to warn if the corpus is not plain text
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
         self._of_table = functools.partial(DistinctWords, errors)
         self.words = self._of_table(starting_table(given), only_known=not adds)
-        self._buffers: list[U32] = []  # arrays for the word IDs of blocks, which are reused
-        self._tables: list[core.Table] = []  # empty word tables, which are reused
+        self._buffers: list[U32] = []  # reusable arrays for the word IDs of blocks
+        self._tables: list[core.Table] = []  # reusable empty word tables
         self._kept: KeptBlocks | None = None  # the blocks, if the source can be read only once
         # Number of tokens in held-out lines for each word ID.
         self.held_out: I64 = np.zeros(0, dtype=np.int64)
@@ -128,7 +128,7 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # return the freed memory of the blocks to the system
+        core.release_freed()  # return the memory of the freed blocks to the system
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
@@ -141,7 +141,7 @@ class Reading:
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         elif self.options.sentences == "paragraphs":
-            # Prepend the previous line end: with a leading blank line, it ends a paragraph.
+            # Prepend the previous block's line end: it ends a paragraph if a blank line follows.
             before = b"\n" * (block.offset > 0 and not block.within_line)
             text = _WITHIN_PARAGRAPH.sub(b" ", before + bytes(text)) + b"\n" * block.is_last
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
@@ -251,7 +251,7 @@ def _first_bad(text: bytes, refuse: int) -> int:
 
 
 # Rare words are dropped if counting needs more than FULL_SHARE of the available memory.
-# Words are dropped only if their table takes more than HELD_SHARE of the available memory.
+# Dropping also requires that the word table takes more than HELD_SHARE of available memory.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
@@ -289,7 +289,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        # For each ID, an upper bound on the count lost by drops; for later IDs, use `below`.
+        # Upper bound on the number of lost tokens for each ID; for later IDs, the bound is `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
@@ -375,7 +375,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
     """
 
     def __init__(self) -> None:
-        # For each block: the block without its text, and the length of the text in bytes.
+        # For each block: the block without its text, and the number of bytes of its text.
         self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
@@ -418,21 +418,21 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 
 
 SAMPLE_BYTES = 1 << 16
-MIN_LINES = 5  # structure is detected only in samples of at least this many lines
-MIN_TOKENS = 200  # raw text is detected only in samples of at least this many tokens
-MIN_STRUCTURED = 0.9  # in structured text, at least this fraction of lines has the same structure
-MIN_NUMBERS = 5  # in a vector file, at least this many numbers follow each word
-MIN_MARKED = 0.2  # in markup, at least this fraction of lines contains tags
-MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation, in raw text
+MIN_LINES = 5  # minimum number of lines in a sample for detecting structured text
+MIN_TOKENS = 200  # minimum number of tokens in a sample for detecting raw text
+MIN_STRUCTURED = 0.9  # minimum fraction of lines that have the same structure in structured text
+MIN_NUMBERS = 5  # minimum number of values that follow each word in a vector file
+MIN_MARKED = 0.2  # minimum fraction of lines that contain tags in markup
+MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
 MIN_CAPITALS = 0.005  # minimum fraction of capitalized tokens that also occur in lowercase
-MIN_CLAUSES = 20  # minimum number of tokens in scripts without spaces for a warning
-# Minimum mean length of unsplit tokens: words in scripts without spaces have two to five letters.
+MIN_CLAUSES = 20  # minimum number of tokens in scripts without spaces, such as Thai, for a warning
+# Minimum mean token length for a warning: Thai words, for example, have two to five letters.
 MIN_CHARACTERS = 10
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Alternating starts and (exclusive) ends of character ranges of scripts written without spaces.
+# Alternating starts and ends (exclusive) of the ranges of scripts without spaces.
 # The ranges cover Thai and Lao, Myanmar, Khmer, kana, and CJK ideographs.
 _WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -450,7 +450,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
     """
     text = sample.decode("utf-8", "replace")
     lines = [line for line in text.split("\n")[:1000] if line.strip()]
-    rows = lines[1:-1]  # the first line may be a header, and the last line may be incomplete
+    rows = lines[1:-1]  # skip a possible header in the first line, and an incomplete last line
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(

@@ -20,7 +20,7 @@ BATCH_DOCUMENTS = 256
 BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-NEW_WORDS = 1 << 20  # the word table is reset when it contains more new words than this
+NEW_WORDS = 1 << 20  # maximum number of new words in the word table before it is reset
 
 
 class AnyTokenizer(Protocol):
@@ -111,7 +111,7 @@ class Numbering:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
             raise CorpusError(f"document {number} of {count} contains a NUL character; remove it")
         marked = ids[:tokens]
-        # The last token of each line is marked. Lines without tokens have no mark; see below.
+        # The last token of each line is marked, but lines without tokens have no mark.
         ends = np.flatnonzero(marked & LAST) + 1
         if len(ends) == lines.count(b"\n"):
             return Batch(np.concatenate([[0], ends]), marked & NUMBER)

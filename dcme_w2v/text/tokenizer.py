@@ -40,7 +40,7 @@ from .unicode_tables import (
 )
 
 CONTINUES = "##"
-MAX_CHARACTERS = 1000  # words that are longer than this are not split into pieces
+MAX_CHARACTERS = 1000  # maximum number of characters in a word that is split into pieces
 _DIGITS = "0123456789"
 
 
@@ -72,7 +72,7 @@ class WordPieces:
 
     def beginnings(self, count: int) -> I64:
         """Return the ID of the longest prefix in the list for each of `count` words, or -1."""
-        ids = np.array([*self._ids, count])  # index -1 (no prefix) selects the last item, `count`
+        ids = np.array([*self._ids, count])  # the index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.arrays import I32, I64, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
-UNSTABLE = 8  # flag of characters that Unicode normalization may change
+UNSTABLE = 8  # flag of characters that may change in Unicode normalization
 PAGE = 256
 # Above ASSIGNED_END, there are only variation selectors, tags and private-use characters.
 ASSIGNED_END = 0x40000
-# ALPHABETS_END is above the code points of most alphabets and of common punctuation.
-# Building the tables up to ALPHABETS_END takes only milliseconds.
-# In UTF-8, the first byte of characters from ALPHABETS_END on is LATER_BYTE or higher.
+# The code points of most alphabets and common punctuation are below ALPHABETS_END.
+# Building the tables for characters below ALPHABETS_END takes only milliseconds.
+# In UTF-8, the first byte of a character at or above ALPHABETS_END is at least LATER_BYTE.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
 # Zero-width characters that occur within words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)
@@ -87,7 +87,7 @@ def unicode_tables(
         is_plain[plain.start : plain.stop] = True
     numbers = np.flatnonzero(~is_plain)
     characters = [*map(chr, numbers.tolist())]
-    sequences: list[int] = [0]  # references are negative positions, so position 0 is unused
+    sequences: list[int] = [0]  # sequences are identified by negative positions, so 0 is unused
     decomposed = _decomposed(characters, form)
     classes = np.zeros(end, dtype=np.int32)
     classes[numbers] = [*map(unicodedata.combining, characters)]
@@ -111,7 +111,7 @@ def unicode_tables(
         decompositions=_paged(_entries(decomposed, sequences)),
         combining=_paged(classes),
         sequences=np.array(sequences, dtype=np.int32),
-        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last pair is a sentinel
+        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last pair marks the end
         composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
         normalize=bool(form),
     )

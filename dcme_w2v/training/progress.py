@@ -16,8 +16,8 @@ from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, plain, read_text
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # the measures that are shown in progress lines and bars
-# Formats for tqdm; on an 80-column line, the bar itself has 12 columns.
+FIGURES = ("loss", "lr")  # names of the measures in progress lines and bars
+# Formats of tqdm lines; in a line of 80 columns, the bar itself takes 12 columns.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
 # Minimum number of seconds between progress lines, and between progress events in a log.
@@ -146,7 +146,7 @@ class Reporter:
         if error is None or self._log is not None:
             self._write("end", {} if error is None else {"error": error})
         if self._log not in (None, sys.stdout):
-            # Closing the file can report a write error that earlier writes did not report.
+            # Some file systems do not report write errors until the file is closed.
             with self._recording_failure():
                 self._log.close()
         if self._failure is not None and error is None:
@@ -170,7 +170,7 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
-        # If no module has imported logging, there is no handler for the message.
+        # If the module logging was never imported, no handler could receive the message.
         if (library := sys.modules.get("logging")) is not None:
             library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
@@ -249,7 +249,7 @@ def reporting_to(
     reporter.close()
 
 
-# Maps held-out scores to their labels in an epoch's line; the first score has a standard error.
+# Labels of held-out scores in an epoch's line; the first score has a standard error.
 HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",

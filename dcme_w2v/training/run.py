@@ -146,7 +146,7 @@ class Checkpointer:
         self.folder = folder
         self.latest: Path | None = None
         self._run, self._reporter, self._options = run, reporter, options
-        self._saved_epoch: int | None = None  # epoch of the latest checkpoint
+        self._saved_epoch: int | None = None  # epoch at which the latest checkpoint was written
         self._fingerprint = run.fingerprint()
         if found is not None:
             self._resume(found)

@@ -17,9 +17,9 @@ from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secr
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
-# Each poll checks at most this many bytes of the tables, which fit in the L3 cache.
+# Maximum number of table bytes that one poll checks; they fit in the L3 cache.
 CHECKED_AT_ONCE = 8 << 20
-POLLS_A_PASS = 4  # a small table is checked in this many polls (less than a second)
+POLLS_A_PASS = 4  # number of polls in which a small table is checked completely
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Trainer:
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
         fitting = max(1, CHECKED_AT_ONCE // row_bytes)
         self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
-        self._checked = 0  # number of rows that this check has examined; all of them are finite
+        self._checked = 0  # number of rows that were found finite in the current pass
 
     @property
     def epochs(self) -> int:
@@ -167,7 +167,7 @@ class Trainer:
 
         def train() -> None:
             try:
-                # After a stop between two epochs, the first call to the core may return at once.
+                # After a stop between two epochs, the first call of `epoch` may return at once.
                 while not self._core.epoch(number) and not stopping.is_set():
                     pass
             except DivergedError as error:

@@ -24,9 +24,9 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # files are aligned on this many of the most frequent words
-_SIMILAR = 201  # a word's score is compared with the median of this many words with similar counts
-_SMALLEST = 1e-6  # cosine distances below this are rounding errors
+_ANCHORS = 5000  # number of most frequent words by which the files are aligned
+_SIMILAR = 201  # number of words with similar counts whose median score a word is compared with
+_SMALLEST = 1e-6  # smallest cosine distance that is not a rounding error
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 

@@ -23,7 +23,7 @@ from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # numbers of words to compare, and of neighbors per word
+_SAMPLE, _K = 300, 10  # numbers of sampled words, and of neighbors that are compared per word
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
@@ -44,7 +44,7 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
     codes = np.empty(matrix.shape, dtype=np.int8)
     scales = np.empty(len(matrix), dtype=np.float32)
     for rows in blocks_of_rows(len(matrix)):
-        # Use float64, in which 127 divided by a subnormal number does not overflow.
+        # Use float64, because 127 divided by a subnormal number overflows in float32.
         block = matrix[rows].astype(np.float64)
         largest = np.abs(block).max(axis=1)
         factor = _LARGEST / np.where(largest > 0, largest, 1)

@@ -36,7 +36,7 @@ from .vectors import Vectors, load_if_path
 # Prevents division by zero in equation (4) of Levy and Goldberg (2014, linguistic regularities).
 EPSILON = 0.001
 
-# Number of candidate answers per question; the answer is the best one that is not a question word.
+# Number of candidate answers; the answer is the best candidate that is not in the question.
 CANDIDATES = 5
 
 

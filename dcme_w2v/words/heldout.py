@@ -17,8 +17,8 @@ from .language_model import LanguageModel, biases_of
 from .likelihood import figures_of, pieces
 from .trainer import Trainer
 
-# About this many held-out tokens are scored after each epoch, in a tenth of an epoch's time.
-# This time was measured with 100 dimensions, 70,000 words and 17 million training tokens.
+# Approximate number of held-out tokens scored after each epoch, in a tenth of the epoch's time.
+# The scoring time was measured with 100 dimensions, 70,000 words and 17 million tokens.
 SCORED = 4096
 
 

@@ -13,9 +13,9 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
 
-# Numbers of contexts and of words in a block of scores, which fits in the L2 cache.
+# Numbers of contexts and words in a block of scores; the block fits in the L2 cache.
 BATCH, WORDS = 256, 2048
-PIECE = 1 << 16  # held-out text is scored in pieces of at least this many tokens
+PIECE = 1 << 16  # minimum number of tokens in a piece of held-out text
 
 Neighbors = tuple[F32, F32]  # vectors of left and right neighbors, each of shape (words, dim)
 

@@ -20,7 +20,7 @@ from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-_SPELLINGS = 20000  # only this many of the most frequent words are suggested as similar spellings
+_SPELLINGS = 20000  # number of most frequent words with which a misspelled word is compared
 Term = str | ArrayLike  # a word, or a vector of shape (dim,)
 
 

@@ -107,7 +107,7 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    # These fields have no options. In the DCME paper, top_items is Q, and beta has the same name.
+    # These fields have no options; they correspond to Q and beta in the DCME paper.
     top_items: int = 10
     beta: float = 1.0
     min_lr: float | None = None  # final learning rate; None means 1/10,000 of the initial rate
@@ -374,7 +374,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
     },
 }
-# Values that the likelihood preset uses instead of --block if blocks are unsupported or slow.
+# Values that replace --block in the likelihood preset if blocks are unsupported or too slow.
 WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
@@ -423,12 +423,12 @@ class PresetOptions(Checked):
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# Default options: for all objectives, then per objective, then per objective in the CBOW model.
+# Default options: first for all objectives, then per objective, then per objective with CBOW.
 # The measurements behind these defaults are in docs/decisions/word-defaults.md.
-# In CBOW with ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
+# With CBOW and ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
 # With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
 # With dcme, training diverges at rates above a few thousandths, and without a prior at most rates.
-# CBOW with ns outputs sums of both tables, and draws ten samples from a flatter distribution.
+# CBOW with ns outputs the sum of both tables, and draws ten samples from a flatter distribution.
 # Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
@@ -447,9 +447,9 @@ OF_CBOW: dict[str, dict[str, Any]] = {
     "hs": {"gradient": "word2vec"},
 }
 
-# For CBOW with ns, the default subsampling threshold is at least MIN_SAMPLE.
-# This threshold is also at least MEAN_SHARES times the mean relative frequency of all words.
-# With a lower threshold, training with a small vocabulary would drop nearly all tokens.
+# With CBOW and ns, the default subsampling threshold is at least MIN_SAMPLE.
+# The default threshold is also at least MEAN_SHARES times the mean relative word frequency.
+# With a lower threshold, subsampling would drop nearly all tokens if the vocabulary is small.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # With CBOW and ns, the median token's default rate is min(MAX_RATE, RATE_OF_EPOCH / sqrt(epochs)).
@@ -459,15 +459,15 @@ RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
 # The word2vec gradient diverges if lr * context size * sqrt(1 + negative samples) exceeds LOAD.
-# With little subsampling, the median token is more frequent, so its rate is at most FREQUENT_RATE.
+# With little subsampling, the median token is more frequent, so rates are at most FREQUENT_RATE.
 LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
-# Nothing bounds the vectors of dcme, so its steps can add up until the loss diverges.
-# With these rates, 20 epochs on 17M tokens do not diverge (docs/decisions/learning-rates.md).
-# Rates are lower for more epochs, contexts below FULL_CONTEXT words, and kept frequent words.
+# Nothing bounds dcme vectors, so training steps can add up until the loss diverges.
+# At these dcme rates, 20 epochs on 17M tokens do not diverge (docs/decisions/learning-rates.md).
+# The dcme rate is lower for more epochs, for small contexts, and if frequent words are kept.
 DCME_RATE, DCME_EPOCHS, FULL_CONTEXT, KEPT_FREQUENT = 5e-4, 5, 6.0, 0.25
 
-# Word-order vectors are updated at four times the learning rate, so they need lower rates.
+# Word-order vectors are updated at four times the learning rate, so this rate must be lower.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 

@@ -80,7 +80,7 @@ def predict_word(
         warn(f"{message}; skipped")
     gap = known.index(GAP)
     ids = np.array([words.find(word) or 0 for word in known], dtype=np.uint32)
-    ids[gap] = 0  # use any ID for the gap: the context of a token does not contain the token itself
+    ids[gap] = 0  # use any ID, because a token's context does not contain the token itself
     ids[-1] |= LAST
     shares = loaded.distribution(ids, gap)
     best = np.argsort(-shares, kind="stable")[:topn]

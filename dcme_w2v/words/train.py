@@ -90,11 +90,11 @@ if TYPE_CHECKING:
 CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
-PROCESS_BYTES = 24 << 20  # memory in bytes that Python, NumPy and this package use
+PROCESS_BYTES = 24 << 20  # bytes of memory for Python, NumPy and this package
 WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise probability
-SAVED_BYTES = 22  # maximum size of a word's count in a text file, in bytes
-TREE_BYTES_A_WORD = 120  # bytes per word to build and store a Huffman path of about 20 steps
-# Below FEW_TOKENS tokens, the WordSim-353 correlation is below 0.4 (benchmark suite `few_tokens`).
+SAVED_BYTES = 22  # maximum number of bytes that a word's count takes in a text file
+TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a Huffman path of about 20 steps
+# Below FEW_TOKENS tokens, WordSim-353 correlations are below 0.4 (benchmark suite `few_tokens`).
 FEW_TOKENS, FEW_A_WORD = 1_000_000, 100
 
 
@@ -280,7 +280,7 @@ train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
 )
 
 
-# ---- training on this machine, or on a cluster ----
+# ---- training on this machine or on a cluster ----
 
 
 class Machine:
@@ -313,11 +313,11 @@ class Machine:
         if job.objective == "dcme":
             state = 5 * job.clusters * words
         buckets, lists = 0, 0
-        if ngrams is not None:  # average n-gram vectors need a separate table of word vectors
+        if ngrams is not None:  # word vectors are means of n-gram vectors, in a table of their own
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        # Sums of input and context vectors need an additional table.
+        # With --output-tables, sums are stored in an additional table.
         rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
@@ -634,7 +634,7 @@ def save_results(
         save = partial(save_vectors, tables=found, format=job.format)
         results.append((job.output + suffix, "vectors", save))
     if not suffix and job.output_tables is not None:
-        # Save the unsummed input and context vectors, so that another run can start from them.
+        # Also save the unsummed input and context vectors, so that another run can start from them.
         made = _made(job, output_vectors="input")
         tables = _vectors(training, words, training.input, made, True)
         save = partial(save_vectors, tables=tables, format="safetensors")

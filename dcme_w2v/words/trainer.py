@@ -88,7 +88,7 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        # The core has read all IDs, so release their memory pages before the tables use memory.
+        # Release the memory pages of the IDs, because the core has read all IDs.
         drop_pages(ids)
         if start is None:
             core.initialize(input_table, options.dim, options.seed)

@@ -41,9 +41,9 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Words that are examined; minimum number and fraction of them that must look tokenized.
+# Maximum number of words to examine; minimum number and fraction that must look tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
-_MARK = re.compile("<.*>")  # matches special tokens, such as </s> and <unk>
+_MARK = re.compile("<.*>")  # matches a special token, such as </s> or <unk>
 _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
 
 
@@ -112,7 +112,7 @@ class Vectors(WordTables, metaclass=_Habits):
     """
 
     _inverse_lengths: F32 | None = None
-    _is_finite = False  # whether all vectors have been found finite
+    _is_finite = False  # whether all vectors are known to be finite
 
     # ---- files ----
 
@@ -466,7 +466,7 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # cache only the complete array, because other threads may read it
+            if limit is None:  # cache only complete arrays: other threads may read the cache
                 self._inverse_lengths = known
         return known[:limit]
 

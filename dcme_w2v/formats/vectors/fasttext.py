@@ -47,7 +47,7 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # an entry's count and type, stored after its word and a NUL byte
+ENTRY = struct.Struct("<qb")  # count and type of a dictionary entry, after its word and a NUL byte
 MATRIX = struct.Struct("<bqq")
 
 

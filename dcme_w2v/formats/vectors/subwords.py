@@ -17,8 +17,8 @@ from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
 
-_GATHERED_AT_ONCE = 1 << 23  # n-gram vectors are copied in blocks of about this many bytes
-_ROWS_A_WORD = 32  # estimated number of n-grams per word, for the block size
+_GATHERED_AT_ONCE = 1 << 23  # approximate block size in bytes for copying n-gram vectors
+_ROWS_A_WORD = 32  # estimated number of n-grams per word, which determines the block size
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            with np.errstate(all="ignore"):  # file readers check for overflow and NaN
+            with np.errstate(all="ignore"):  # NaN and infinity are reported when files are read
                 if len(some):
                     total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)

@@ -18,7 +18,7 @@ from .subwords import Subwords
 T = TypeVar("T", bound="WordTables")
 PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
 NEIGHBORS = ("left", "right")  # names of the additional tables that --word-order trains
-_WRITTEN_AT_ONCE = 1 << 21  # matrices are written in blocks of at most this many bytes
+_WRITTEN_AT_ONCE = 1 << 21  # maximum block size in bytes for writing matrices
 
 
 class WordTables(Immutable):

@@ -43,7 +43,7 @@ from .vectors_reader import (
 )
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
-CHECKPOINT = "checkpoint"  # kind of checkpoint files, which name their arrays like vector files
+CHECKPOINT = "checkpoint"  # kind of checkpoint files; array names are the same as in vector files
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json"}  # suffixes that suggest a text format other than word2vec's
 

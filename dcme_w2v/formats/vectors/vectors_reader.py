@@ -78,7 +78,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
-_LOOKED_AT = 100  # without a header, the vector dimension is detected from this many rows
+_LOOKED_AT = 100  # number of rows from which the vector dimension is detected if there is no header
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
@@ -101,8 +101,8 @@ class Part:
     """A block of rows from a file, with the faults in these rows."""
 
     block: U8
-    first: int  # index in the file of the block's first row
-    offset: int  # byte offset in the file of the block's first row
+    first: int  # the block's first row, as a row index in the file
+    offset: int  # the block's first row, as a byte offset in the file
     count: int
     matrix: F32 | None = None
     text: U8 = field(init=False)
