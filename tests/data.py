@@ -119,6 +119,13 @@ def make_texts(count=80, seed=2):
     return made
 
 
+def text_of(data):
+    """Return labeled rows as lines of words."""
+    rows = [" ".join(map("w{}".format, row.indices)) for row in data.matrix]
+    names = ["|".join(map("c{}".format, own)) for own in data.labels]
+    return "".join(f"{name}\t{row}\n" for name, row in zip(names, rows, strict=True))
+
+
 def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
     random = np.random.default_rng(seed)
     centers = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
@@ -155,7 +162,8 @@ def write_files(folder):
         "nul": "of\0the\n", "many": " ".join(map(str, range(255))),
         "of": "1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n",
         "asked": "who are they now\n", "other.voc": "who 1\n",
-        "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
+        "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n", "half.tsv": "1.5\ttea\n2.5\tboat\n" * 6,
+        "other.txt": "x 1 2\ny 3 4\n", "c-1.txt": CORPUS,
     }  # fmt: skip
     event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
     texts["lv.txt"] = "x\ny\nz\n" * 3

@@ -134,15 +134,24 @@ def train(corpus, output, *flags, quiet=True):
     return run(words_of(["train", corpus, "--output", output, *fixed, *flags]))
 
 
+PROGRAM = [sys.executable, "-m", "dcme_w2v"]
+
+
+def python(*arguments, **more):
+    """Run Python in a process of its own, which has to end within minutes."""
+    given = {"capture_output": True, "text": True, "timeout": 200, **more}
+    return subprocess.run([sys.executable, *map(str, arguments)], **given)
+
+
 def signalled(number, *line):
     """Send a signal to a command that trains, in a process; return its exit code and messages.
 
     The process has a limit of CPU time: it may outlive the tests if they are killed.
     """
     resource = pytest.importorskip("resource")
-    command = [sys.executable, "-m", "dcme_w2v", *words_of([*line, "--quiet --log-json -"])]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*PROGRAM, *words_of([*line, "--quiet --log-json -"])], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (120, 120)),
     ) as child:  # fmt: skip
         try:

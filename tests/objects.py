@@ -80,7 +80,7 @@ def of_words(found, number):
 
 
 def of_search(found, number):
-    return found.search([*texts_of(number), f"unseen{number}"], k=5)
+    return found.search([*texts_of(number)[::12], f"unseen{number}"], k=5)
 
 
 OBJECTS = {

@@ -35,10 +35,9 @@ class Alias:
 
 def update(output, words, weights, h, rates, gradient):
     """Add weighted rows to the gradient and update them one by one: a row may occur twice."""
-    rates = np.broadcast_to(rates, len(words))
-    for word, weight, rate in zip(words, weights, rates, strict=True):
+    for word, weight, step in zip(words, weights, rates * weights, strict=True):
         gradient += weight * output[word]
-        output[word] += rate * weight * h
+        output[word] += step * h
 
 
 def prior(counts, options):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data import text_of
 from helpers import arrays_in, described
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -61,11 +62,6 @@ def problem(data=None, classes=12, **given):
     given = ClassifyOptions(**{"threads": 1, **given})
     data = data or labeled()
     return Problem(data, classes, given, several=any(len(own) > 1 for own in data.labels))
-
-
-def text_of(data):
-    rows = [" ".join(map("w{}".format, row.indices)) for row in data.matrix]
-    return "".join(f"c{own[0]}\t{row}\n" for own, row in zip(data.labels, rows, strict=True))
 
 
 def several(count=600):

@@ -3,6 +3,7 @@
 import pickle
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from dcme_w2v.classify.constants import LEAD
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.tokenizer import Tokenizer
@@ -57,8 +57,8 @@ def test_ngrams_of_characters_are_of_one_normal_form():
 
 
 @pytest.mark.parametrize("given, words", [("", 1), ("--tokens spaces", 0)])
-def test_a_model_keeps_its_words(cli, here, given, words):
-    (here / "d.tsv").write_text("a\tX.y x\nb\tX.y z\n" * 20)
+def test_a_model_keeps_its_words(cli, given, words):
+    Path("d.tsv").write_text("a\tX.y x\nb\tX.y z\n" * 20)
     cli(f"classify train d.tsv --output m --threads 1 --ngrams 1 --subwords none {given}")
     text = Classifier.load("m").text
     assert text.transform([b"Z"]).nnz == words
@@ -153,26 +153,13 @@ def test_words_in_too_few_or_too_many_documents_are_dropped():
         TextFeatures(FeatureOptions(min_df=5)).fit_transform(documents)
 
 
-def test_rare_words_are_features_where_classes_are_few(tmp_path):
-    docs, model = tmp_path / "docs.tsv", tmp_path / "m"
-    docs.write_text("".join(f"{i % 2}\tw{2 * i} w{2 * i + 1}\n" for i in range(10_800)))
-    train = [
-        "classify",
-        "train",
-        str(docs),
-        "--loss",
-        "softmax",
-        "--lr",
-        "1",
-        "--epochs",
-        "1",
-        "--subwords",
-        "none",
-        "--quiet",
-    ]
-    for more, count in ((["--features", "30000"], 30_000), ([], 32_400)):
-        assert run([*train, "--output", str(model), *more]) == 0
-        assert Classifier.load(model).text.columns == count
+def test_rare_words_are_features_where_classes_are_few(cli):
+    lines = (f"{i % 2}\tw{2 * i} w{2 * i + 1}\n" for i in range(10_800))
+    Path("docs.tsv").write_text("".join(lines))
+    line = "classify train docs.tsv --loss softmax --lr 1 --epochs 1 --subwords none --output m"
+    for more, count in (("--features 30000", 30_000), ("", 32_400)):
+        cli(f"{line} {more}")
+        assert Classifier.load("m").text.columns == count
 
 
 MANY = [

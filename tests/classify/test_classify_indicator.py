@@ -1,7 +1,6 @@
 """`MaxentClassifier.fit` with an indicator matrix: a column for each label."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -57,11 +56,8 @@ def test_labels_that_all_rows_or_no_rows_have():
     assert found[:, 3].all() and not found[:, 4].any()
 
 
-@pytest.mark.bits
-def test_a_model_is_pickled_and_fitted_again_with_one_label_a_row():
-    model = MaxentClassifier(threads=1).fit(ROWS, SETS)
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(again.predict(ROWS), model.predict(ROWS))
+def test_a_model_is_fitted_again_with_one_label_a_row():
+    again = MaxentClassifier(threads=1).fit(ROWS, SETS)
     with pytest.raises(UsageError, match="partial_fit"):
         again.partial_fit(ROWS, ["a", "b"] * 20)
     again.fit(ROWS, ["a", "b"] * 20)
@@ -173,10 +169,10 @@ def test_labels_are_predicted_as_well_as_by_one_against_the_rest(seed):
 NONE_WORDS = {"royal": "king queen crown", "food": "bread cake tea", "": "car road wheel"}
 
 
-def none_documents(seed, form):
+def none_documents(seed, form, count=240):
     """Return lines of documents of one label, two, none of them, or unlabeled, and their labels."""
     random, lines = np.random.default_rng(seed), []
-    for number in range(240):
+    for number in range(count):
         own = [*NONE_WORDS][number % 3]
         words, labels = [*random.choice(NONE_WORDS[own].split(), 5)], [own] if own else []
         if number % 4 == 0:
@@ -210,7 +206,7 @@ def test_documents_with_none_of_the_labels_are_learned_and_measured(cli, here, f
 
 
 def test_none_of_the_labels_is_a_warning_without_hinge(cli, here):
-    (here / "d.tsv").write_text(none_documents(0, "tsv"))
+    (here / "d.tsv").write_text(none_documents(0, "tsv", 60))
     for options in ("--loss softmax", "--objective tree"):
         cli(f"classify train d.tsv --output m --threads 1 {options}")
         assert "to train on them, too, use --loss hinge" in cli.err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data import run_all
+from data import run_all, text_of
 from helpers import arrays_in, link_all
 from scipy.sparse import csr_matrix
 
@@ -33,19 +33,11 @@ def documents(count=2000, seed=0):
     return rows, [list(dict.fromkeys(one)) for one in labels.tolist()]
 
 
-def text_of(rows, labels):
-    words = (" ".join(f"w{i}" for i in rows[d].indices) for d in range(rows.shape[0]))
-    return "".join(
-        f"{'|'.join(f'c{j}' for j in own)}\t{text}\n"
-        for own, text in zip(labels, words, strict=True)
-    )
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trees")
     for name, seed in (("train", 0), ("test", 1)):
-        (folder / f"{name}.tsv").write_text(text_of(*documents(seed=seed)))
+        (folder / f"{name}.tsv").write_text(text_of(Labeled(*documents(seed=seed))))
     run_all(folder, "classify train train.tsv --output m --objective tree --threads 2")
     return folder
 

@@ -52,7 +52,7 @@ def test_other_spellings_mean_our_options(given, meant):
 
 
 def test_the_demo_prints_neighbors_of_words_of_a_text(here, cli):
-    (here / "c.txt").write_text("bitter coffee strong morning evening\n" * 99)
+    Path("c.txt").write_text("bitter coffee strong morning evening\n" * 99)
     out = cli("demo c.txt")
     assert len(re.findall(r"^ +\w+: (\w+ -?[01]\.\d\d(, |\n)){3,5}", out, re.MULTILINE)) == 5
     assert [path.name for path in here.iterdir()] == ["c.txt"]
@@ -273,6 +273,81 @@ ERRORS = [
     ("phrases c.txt --output o --read-table of", "both as a connector and as a word in a pair"),
     ("phrases c.txt --output - --json", ""),
     ("phrases c.txt --output o --memory nan", "--memory nan"),
+    ("search none.txt --query a", "none.txt"),
+    ("search empty --query a", "empty: no documents"),
+    ("search -", "standard input cannot supply both DOCS and queries"),
+    ("search - --query -", "standard input cannot supply both DOCS and queries"),
+    ("search c.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
+    ("search c.txt --duplicates --query a", "omit --query"),
+    ("search c.txt --duplicates --threshold 2", "--threshold"),
+    ("search c.txt --duplicates -k 3", "-k: has no effect without queries"),
+    ("search c.txt --output o --json", "--json: nothing is printed without queries"),
+    ("search c.txt --query a -k 0", "-k"),
+    ("search nul --query a", "is a NUL byte"),
+    ("compare two.txt", "two files are required, not 1"),
+    ("compare two.txt two.txt two.txt", "two files are required, not 3"),
+    ("compare two.txt v.txt", "different numbers of dimensions (2 and 4)"),
+    ("compare two.txt two.txt", "0 words occur at least 100 times in both texts"),
+    ("compare two.txt other.txt --min-count 1", "0 words occur at least 1 times in both texts"),
+    ("compare two.txt missing.txt", "missing.txt"),
+    ("compare two.txt --with", "requires an argument"),
+    ("classify predict k d.txt --keep id", "--keep id: requires --text-column"),
+    ("classify predict k log --text-column event --keep y",
+     "has no column 'y'; its columns are event, seconds"),
+    ("classify predict k d.txt -o o.csv --json", "--json: o.csv cannot contain JSON"),
+    ("classify predict k d.txt -o o.parquet.gz", "omit .gz"),
+    ("classify predict k d.txt -o o.npz", "o.npz: text cannot be written as .npz"),
+    ("classify predict k d.txt --min-probability 1.5",
+     "error: --min-probability 1.5: must be from 0 to 1\n"),
+    ("classify test k d.txt --min-probability 1.5",
+     "error: --min-probability 1.5: must be from 0 to 1\n"),
+    ("classify test k sts.tsv", "none of the labels is a class of the model, whose"),
+    ("classify explain k", "neither a label nor a text is given"),
+    ("classify explain k xx", "did you mean x?"),
+    ("classify explain kr --text saw", "the model does not classify texts"),
+    ("classify train d.txt -o o --quiet --class-weight a=2", "no document has the label 'a'"),
+    ("classify train d.txt -o o --quiet --class-weight x=0", "must be positive"),
+    ("classify train d.txt -o o --quiet --class-weight x", "x: does not name a label"),
+    ("classify train d.txt -o o --quiet --class-weight =2", "=2: does not name a label"),
+    ("classify train d.txt -o o --quiet --class-weight x=-1", "use a number above 0"),
+    ("classify train d.txt -o o --quiet --class-weight x=nan", "use a number above 0"),
+    ("classify train d.txt -o o --quiet --class-weight x=1e7",
+     "x' has the weight 10000000.0; use a number above 0 and at most 1,000,000"),
+    ("classify train d.txt -o o --quiet --class-weight balanced --class-weight x=2",
+     "balanced: does not name a label and its weight"),
+    ("classify train log --text-column event --label-column event -o o --quiet",
+     "log: the column 'event' is both text and label; choose two different columns"),
+    ("latent fit half.tsv -o o --quiet", "a label is text or an integer"),
+    ("fuse fit half.tsv --unlabeled half.tsv -o o --quiet", "a label is text or an integer"),
+    ("classify train d.txt --preset x -o o", "--preset x: must be one of dcme-2017"),
+    ("scdv fit d.txt --vectors v.txt --preset x -o o", "--preset x: must be one of paper"),
+    ("fuse fit d.txt --unlabeled d2.txt --preset x -o o", "--preset x: must be one of paper"),
+    ("train c.txt -o v --checkpoint x --seeds 2", "--seeds: is not supported with --checkpoint"),
+    ("classify train d.txt -o o --resume kc --seeds 2", "--seeds: is not supported with --resume"),
+    ("train c.txt -o v --dry-run --seeds 2", "--seeds: is not supported with --dry-run"),
+    ("train c.txt -o - --seeds 2", "--seeds: several runs cannot share standard"),
+    ("classify train - -o o --seeds 2", "--seeds: several runs cannot share standard"),
+    ("train c-1.txt -o c.txt --quiet --seeds 2", "c-1.txt"),
+    ("eval similarity v.bin p.txt --seeds 2", "v-1.bin: there is no such file"),
+    ("train c.txt -o v --table csv --json", "--table: is not supported with --json; omit one"),
+    ("eval sts v.txt sts.tsv --table latex --json", "--table: is not supported with --json"),
+    ("train c.txt -o v --table csv --dry-run", "--table: is not supported with --dry-run"),
+    ("classify test k d.txt --table csv --per-class", "--table: is not supported with --per-"),
+    ("classify test k d.txt --seeds 2 --calibration", "--seeds: is not supported with --cali"),
+    ("train c.txt --init v.txt -o v.txt", "is the same file as --init"),
+    ("train c.txt --read-vocab voc -o voc", "is the same file as --read-vocab"),
+    ("train c.txt --holdout asked -o o --quiet", "error: asked: no token is in the vocabulary of "),
+    ("eval likelihood ta asked", "error: asked: no token is in the vocabulary of "),
+    ("train c.txt -o o.kv", "o.kv: .kv files cannot be written"),
+    ("train c.txt -o o.parquet.gz", "o.parquet.gz: parquet files cannot be written compressed"),
+    ("train c.txt -o o.safetensors.gz", "a model cannot be written to a pipe or compressed"),
+    ("train c.txt -o o.npz", "o.npz: vectors cannot be written as .npz"),
+    ("train c.txt -o o.pdf", "o.pdf: vectors cannot be written as .pdf"),
+    *((f"{line} file:///tmp/a%20b", " file:///tmp/a%20b: is a URL; use the path /tmp/a b")
+      for line in (
+        "vocab c.txt -o", "classify train d.txt --quiet -o", "train c.txt -o v.bin --checkpoint",
+        "train c.txt --quiet -o v.bin --log-json", "search c.txt --quiet -o", "convert v.txt",
+    )),
 ]  # fmt: skip
 
 
@@ -290,10 +365,10 @@ def test_wrong_usage_is_one_line_and_writes_nothing(line, message, made, cli, mo
     "train c --output v.bin", "vocab c --output v", "encode v.txt c --output e.npz",
     "scdv fit c --vectors v.txt --output m", "train c --output v.bin --cluster local:1 --shards 1",
 ])  # fmt: skip
-def test_no_folder_for_temporary_files_is_named(here, cli, monkeypatch, command):
+def test_no_folder_for_temporary_files_is_named(cli, monkeypatch, command):
     """As in a read-only container."""
-    (here / "c").write_text("a b c a b c a b\n" * 30)
-    (here / "v.txt").write_text("2 2\na 1 2\nb 2 1\n")
+    Path("c").write_text("a b c a b c a b\n" * 30)
+    Path("v.txt").write_text("2 2\na 1 2\nb 2 1\n")
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
     monkeypatch.setenv("TMPDIR", "/nowhere")

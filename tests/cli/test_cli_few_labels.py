@@ -81,7 +81,7 @@ def test_only_hash_values_that_occur_take_memory(cli):
 
 
 @pytest.mark.bits
-def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(here, cli):
+def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(cli):
     found = []
     for given in ("texts.txt", "named.tsv", "shard0.txt shard1.txt shard2.txt"):
         cli(f"{FIT} {given} --output m --quiet")

@@ -34,8 +34,8 @@ def test_vectors_of_every_format(format, facts_of):
     assert facts["format"] == format
 
 
-def test_the_command_that_made_vectors_a_checkpoint_and_a_model(here, facts_of, cli, monkeypatch):
-    write_corpus(here / "c o.txt")
+def test_the_command_that_made_vectors_a_checkpoint_and_a_model(facts_of, cli, monkeypatch):
+    write_corpus("c o.txt")
     files = "--output v --checkpoint ck --output-tables tables"
     line = ["train", "c o.txt", *f"{files} --epochs 2 --checkpoint-every 1 --quiet".split()]
     monkeypatch.setattr(sys, "argv", ["/usr/bin/dcme-w2v", *line])

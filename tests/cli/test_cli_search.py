@@ -54,25 +54,3 @@ def test_duplicates(docs, cli):
     found = cli.json("search same.txt --duplicates")["duplicates"]
     assert found == [{"document": 1, "other": 3, "similarity": 1.0}]
     assert cli("search same.txt --duplicates --threshold 1 --quiet").count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("search none.txt --query a", "none.txt"),
-        ("search empty --query a", "empty: no documents"),
-        ("search -", "standard input cannot supply both DOCS and queries"),
-        ("search - --query -", "standard input cannot supply both DOCS and queries"),
-        ("search docs.txt --threshold 0.5", "--threshold: has no effect without --duplicates"),
-        ("search docs.txt --duplicates --query a", "omit --query"),
-        ("search docs.txt --duplicates --threshold 2", "--threshold"),
-        ("search docs.txt --duplicates -k 3", "-k: has no effect without queries"),
-        ("search docs.txt --output index --json", "--json: nothing is printed without queries"),
-        ("search docs.txt --query a -k 0", "-k"),
-        ("search nul --query a", "is a NUL byte"),
-    ],
-)
-def test_errors_are_one_line(docs, cli, line, message):
-    Path("empty").write_text("")
-    Path("nul").write_bytes(b"a\0b\n")
-    assert message in cli.error(line)

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from helpers import python
 
 from dcme_w2v.cli.signals import raise_on_signals, recording_signals
 from dcme_w2v.platform import SIGNALS
@@ -71,9 +72,7 @@ signals._IMPORT_SECONDS, act = 0.2, imports""",
 @pytest.mark.parametrize("where", ENDED)
 def test_a_signal_outside_of_training_is_the_exit_code(number, where):
     script = f"{HEAD.format(int(number))}{ENDED[where]}\nmain.main('vocab - --output -'.split())"
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
-    )
+    ended = python("-c", script)
     assert ended.returncode == 128 + number
     assert ended.stderr == "error: interrupted\n" or "hangs" in where
 
@@ -87,7 +86,7 @@ def test_a_signal_after_the_command_prints_nothing(number):
         "main.run = lambda arguments, prepare: prepare()\n"
         "main.main([])\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ended = python("-c", script)
     assert (ended.returncode, ended.stderr) == (-number, "")
 
 
@@ -102,7 +101,7 @@ def test_an_interrupt_while_modules_are_imported_prints_no_traceback():
         "sys.meta_path.insert(0, Finder())\n"
         "main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ended = python("-c", script)
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 

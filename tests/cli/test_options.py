@@ -186,7 +186,7 @@ def counts_in(command):
 @pytest.mark.parametrize("name", [
     name for name, command in ALL_COMMANDS.items() if [*counts_in(command)]
 ])  # fmt: skip
-def test_every_integer_of_every_command_has_bounds(here, cli, name):
+def test_every_integer_of_every_command_has_bounds(cli, name):
     command = ALL_COMMANDS[name]
     for param, least, most in counts_in(command):
         assert least in (0, 1, 2, 3), param
@@ -250,23 +250,7 @@ def test_blocks_are_refused_where_they_are_not_supported(flag, given):
 # ---- errors ----
 
 
-BUILT_IN = {
-    "UsageError": ValueError,
-    "UnknownOptionError": TypeError,
-    "CorpusError": ValueError,
-    "UnreadableError": OSError,
-    "NoSuchFileError": FileNotFoundError,
-    "NoWordsError": ValueError,
-    "FormatError": ValueError,
-    "UnknownWordError": KeyError,
-    "ResourceError": OSError,
-    "OutOfMemoryError": MemoryError,
-    "DivergedError": FloatingPointError,
-    "ClusterError": RuntimeError,
-}
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", [name for name in dir(errors) if name.endswith("Error")])
 @pytest.mark.parametrize("with_dask", [False, True])
 def test_an_error_survives_pickle_and_copy(name, with_dask):
     if with_dask:  # which changes how all errors are pickled

@@ -44,7 +44,7 @@ ODD = ["\x01", "\x1b", "\ufffe", "\uffff", "\ufeff", "\U0001fffe", "\ue000", "\x
 
 
 @pytest.mark.parametrize("suffix", MAGIC)
-def test_any_character_is_drawn_without_a_warning(suffix, cli, here):
+def test_any_character_is_drawn_without_a_warning(suffix, cli):
     words = [*ODD, *(f"a{one}b" for one in ODD), "a" * 400]
     rows = np.random.default_rng(1).normal(size=(len(words), 4))
     dw.Vectors(words, rows).save("v.safetensors")
@@ -58,7 +58,7 @@ def test_any_character_is_drawn_without_a_warning(suffix, cli, here):
 
 
 @pytest.mark.parametrize("count, entries", [(10, 10), (11, 10), (30, 10)])
-def test_a_legend_has_ten_entries_and_epochs_are_integers(count, entries, here):
+def test_a_legend_has_ten_entries_and_epochs_are_integers(count, entries):
     for number in range(count):
         log(f"log{number}", [3, 2, 1.5 + number])
     figure = dw.plot([f"log{number}" for number in range(count)])
@@ -72,7 +72,7 @@ def test_a_legend_has_ten_entries_and_epochs_are_integers(count, entries, here):
         assert (f"{count - 9} other {what}" in texts) == (count > 10)
 
 
-def test_every_seed_is_a_seed(here):
+def test_every_seed_is_a_seed():
     Path("r.svm").write_text("".join(f"x 0:{i} 1:{i * i % 17}\n" for i in range(90)))
     zero, again, one = (
         dw.plot("r.svm", seed=seed, limit=9, method="pca").axes[0].collections[0].get_offsets()

@@ -52,10 +52,3 @@ def test_estimators_have_the_presets_of_the_commands(work):
     assert {name: own[name] for name in wanted} == wanted
     model = dw.SCDV("v.txt", clusters=2, preset="paper", power=0.7).fit(["aa bb", "cc"]).model_
     assert {name: getattr(model.options, name) for name in PAPER} == {**PAPER, "power": 0.7}
-
-
-@pytest.mark.parametrize("line", [TRAIN, CLASSIFY, SCDV, FUSE])
-def test_an_unknown_preset_lists_the_names(cli, work, line):
-    start, _, name = line.rpartition(" ")
-    error = cli.error(f"{start} x --output own")
-    assert f"--preset x: must be one of {name}" in error or f", {name}" in error

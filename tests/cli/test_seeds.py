@@ -81,42 +81,6 @@ def test_tables_have_each_measure_in_each_format(cli, work):
 
 
 @pytest.mark.parametrize(
-    "line, message",
-    [
-        (f"{WORDS} v.bin --checkpoint x", "--seeds: is not supported with --checkpoint"),
-        (f"{CLASSES} m --resume kc", "--seeds: is not supported with --resume"),
-        (f"{WORDS} v.bin --dry-run", "--seeds: is not supported with --dry-run"),
-        (f"{WORDS} -", "--seeds: several runs cannot share standard"),
-        ("classify train - --output m", "--seeds: several runs cannot share standard"),
-        ("eval similarity v.bin p.txt", "v-1.bin: there is no such file"),
-        (f"{WORDS} c.txt", "c-1.txt"),
-    ],
-)
-def test_runs_share_no_file(cli, work, line, message):
-    Path("h.tsv").write_text(Path("d.txt").read_text())
-    Path("c-1.txt").write_text(Path("c.txt").read_text())
-    line = line.replace("train c.txt", "train c-1.txt") if line.endswith(" c.txt") else line
-    assert message in cli.error(f"{line} --seeds 2")
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        (f"{WORDS} v.bin --table csv --json", "--table: is not supported with --json; omit one"),
-        ("eval sts v.bin sts.tsv --table latex --json", "--table: is not supported with --json"),
-        (f"{WORDS} v.bin --table csv --dry-run", "--table: is not supported with --dry-run"),
-        ("classify test m h.tsv --table csv --per-class", "--table: is not supported with --per-"),
-        ("classify test m h.tsv --seeds 2 --calibration", "--seeds: is not supported with --cali"),
-    ],
-)
-def test_a_table_refuses_what_it_has_no_place_for(cli, work, line, message):
-    before = files()
-    Path("h.tsv").write_text(Path("d.txt").read_text())
-    assert message in cli.error(line)
-    assert files() - before <= {"h.tsv"}
-
-
-@pytest.mark.parametrize(
     "path, wanted",
     [("v.bin", "v-3.bin"), ("a/v.txt.gz", "a/v-3.txt.gz"), ("m", "m-3"), (".m", ".m-3")],
 )

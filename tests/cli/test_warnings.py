@@ -50,8 +50,8 @@ def test_options_with_an_effect_cause_no_warning():
         ("-hs 1 -negative 5", "-hs 1: hierarchical softmax is trained without"),
     ],
 )  # fmt: skip
-def test_the_program_prints_a_warning_line(here, cli, flags, line):
-    write_corpus(here / "c", lines=60)
+def test_the_program_prints_a_warning_line(cli, flags, line):
+    write_corpus("c", lines=60)
     command = f"train c --output o --dim 16 --epochs 1 {flags}"
     cli(command)
     (warning,) = [one for one in cli.err.splitlines() if one.startswith("warning: ")]

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from data import write_corpus
-from helpers import train
+from helpers import PROGRAM, python, train
 
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
@@ -321,8 +321,7 @@ def test_an_address_without_a_scheduler_is_one_line_and_no_traceback(tmp_path, h
     for name, attribute in names.items() if has_certificates else ():
         (tmp_path / attribute).write_text(getattr(security, attribute))
         known[f"DASK_DISTRIBUTED__COMM__TLS__{name}"] = str(tmp_path / attribute)
-    program = [sys.executable, "-c", NO_LISTENER]
-    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env=known)
+    done = python("-c", NO_LISTENER, cwd=tmp_path, env=known)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 4
@@ -348,7 +347,7 @@ def training(processes, tmp_path, workers):
     address = processes.open_scheduler()
     for _ in range(workers):
         processes.worker()
-    program = [sys.executable, "-m", "dcme_w2v", "train", str(tmp_path / "c.txt"), "--dim", "8"]
+    program = [*PROGRAM, "train", str(tmp_path / "c.txt"), "--dim", "8"]
     flags = ["--output", "v.bin", "--epochs", "1000", "--checkpoint", "state", "--shards", "2"]
     with subprocess.Popen(
         [*program, *flags, "--checkpoint-every", "1", "--cluster", address],

@@ -3,13 +3,12 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from data import write_corpus
-from helpers import manifest, topic_margin
+from helpers import PROGRAM, manifest, topic_margin
 
 import dcme_w2v as dw
 
@@ -144,9 +143,8 @@ def test_a_stopped_run_resumes_to_the_same_bytes(learn, number):
     line = "--epochs 50 --rounds 50 --sample 0.01 --shards 2 --cluster"
     straight = learn("straight.bin", line, "local:0")
     more = f"train c.txt --output v.bin --dim 16 {line} local:2 {KEPT}"
-    command = [sys.executable, "-m", "dcme_w2v", *more.split()]
     pipes = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-    with subprocess.Popen(command, **pipes) as running:
+    with subprocess.Popen([*PROGRAM, *more.split()], **pipes) as running:
         lines = iter(running.stderr.readline, "")
         assert any(one.startswith("round 2:") for one in lines)
         os.killpg(running.pid, number)

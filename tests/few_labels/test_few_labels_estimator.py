@@ -17,10 +17,13 @@ def problem(known=120):
     return X, np.where(np.arange(120) < known, labels, -1)
 
 
+QUICK = {"rounds": 1, "choose": False}
+
+
 @functools.cache
 def plain():
     """A model of numbers, with -1 for rows without a label."""
-    return FusedFeatures(threads=1).fit(*problem(12))
+    return FusedFeatures(threads=1, **QUICK).fit(*problem(12))
 
 
 @pytest.mark.bits
@@ -37,7 +40,9 @@ def plain():
 )
 def test_minus_one_and_none_mean_unlabeled(spelled):
     X, y = problem(12)
-    model = FusedFeatures(threads=1).fit(X, spelled([str(one) if one >= 0 else None for one in y]))
+    model = FusedFeatures(threads=1, **QUICK).fit(
+        X, spelled([str(one) if one >= 0 else None for one in y])
+    )
     assert len(model.classes_) == 3 and -1 not in model.classes_.tolist()
     assert np.mean(model.predict(X) == model.classes_[problem()[1]]) > 0.8
     assert model.coef_.tobytes() == plain().coef_.tobytes()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import python
 
 import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module
@@ -154,9 +155,7 @@ main.main(sys.argv[1:])
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     """A limit that is not detected before the work: SIGXFSZ would end the process."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *COMMANDS["train"].split()], capture_output=True, text=True
-    )
+    done = python("-c", LIMITED, *COMMANDS["train"].split())
     assert done.returncode == 1
     assert done.stderr.startswith("error: to/o.bin: cannot be written: File too large")
     assert "cannot be written elsewhere either" in done.stderr

@@ -6,11 +6,11 @@
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from documentation import COMMANDS
+from helpers import PROGRAM
 from path_rows import ROWS, WRITING, ids, refused, state
 
 from dcme_w2v.cli.main import run
@@ -162,23 +162,14 @@ def test_redirected_standard_input_and_output_are_checked(command, work):
     """`dcme-w2v vocab - --output c.txt < c.txt`, and `... c.txt --output - >> c.txt`."""
     source = "v.txt" if command == "convert" else "c.txt"
     before = state(work)
-    dcme = [sys.executable, "-m", "dcme_w2v", command]
     for first, second, stdin, stdout in (
         ("-", source, source, os.devnull), (source, "-", os.devnull, source)
     ):  # fmt: skip
         flag = [] if command == "convert" else ["--output"]
         with Path(stdin).open() as given, Path(stdout).open("a") as taken:
+            line = [*PROGRAM, command, first, *flag, second]
             done = subprocess.run(
-                [*dcme, first, *flag, second], stdin=given, stdout=taken, stderr=subprocess.PIPE,
-                text=True, check=False,
-            )  # fmt: skip
+                line, stdin=given, stdout=taken, stderr=subprocess.PIPE, text=True
+            )
         assert done.returncode == 2 and f" {first}" in done.stderr and f" {second}" in done.stderr
         assert state(work) == before
-
-
-@pytest.mark.parametrize("flag", ["init", "read-vocab"])
-def test_training_does_not_replace_what_it_starts_from(tmp_path, cli, flag):
-    (path := tmp_path / "a.txt").write_text("a 1\n")
-    error = cli.error(f"train {__file__} --{flag} {path} --output {path}")
-    assert f"is the same file as --{flag}" in error
-    assert path.read_text() == "a 1\n"

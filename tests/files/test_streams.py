@@ -3,14 +3,13 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers import PROGRAM
 
 pytestmark = pytest.mark.long
 
-PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 CLOSED = "standard {}: is closed; redirect it, or use a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 

@@ -1,11 +1,10 @@
 """Damaged files: cut anywhere, or with a changed byte; fuzz/fuzz_files.py with few inputs."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers import python
 
 pytestmark = pytest.mark.long
 
@@ -14,8 +13,7 @@ FUZZ = Path(__file__).parents[1] / "fuzz" / "fuzz_files.py"
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each reader is tried in a forked process")
 def test_no_reader_crashes_hangs_or_prints_a_raw_warning(tmp_path):
-    command = [sys.executable, "-W", "error", FUZZ, "--inputs", "3", "--seed", "5"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = python("-W", "error", FUZZ, "--inputs", 3, "--seed", 5, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(", 0 readers failed\n")
     assert list(tmp_path.iterdir()) == []

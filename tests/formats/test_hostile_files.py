@@ -29,7 +29,7 @@ SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
 
 @pytest.fixture(autouse=True)
 def folder(here):
-    write_corpus(here / "c.txt", lines=60)
+    write_corpus("c.txt", lines=60)
     Path("d.txt").write_text("x\ta b\ny\tc d\n")
     save(Path("a.bin"), ["a", "b"], [[1, 2], [3, 4]])
 
@@ -132,8 +132,8 @@ def test_a_link_of_another_user_is_not_followed(here):
     (shared / "v.bin").symlink_to(here / "victim")
     assert target_of(shared / "v.bin") == here / "victim"
     os.lchown(shared / "v.bin", 4242, 4242)
-    (here / "own").symlink_to(shared / "v.bin")
-    (here / "folder").symlink_to(shared / ".." / "shared" / "v.bin")
+    Path("own").symlink_to(shared / "v.bin")
+    Path("folder").symlink_to(shared / ".." / "shared" / "v.bin")
     for path in (shared / "v.bin", here / "own", here / "folder" / "new"):
         with pytest.raises(UsageError, match="another user's symbolic link"):
             target_of(path)

@@ -3,9 +3,9 @@
 import ast
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from helpers import python
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
@@ -56,11 +56,10 @@ def test_short():
 def pytest_of(folder, reason, **settings):
     """Run three tests, one of which is skipped, with the settings of tests/conftest.py."""
     Path("test_it.py").write_text(SKIPPING.format(reason), encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
-         "-c", ROOT / "pyproject.toml", folder / "test_it.py"],
+    return python(
+        "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
+        "-c", ROOT / "pyproject.toml", folder / "test_it.py",
         env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{ROOT}"} | settings,
-        capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 
 
@@ -102,13 +101,13 @@ def without_assertions(sources):
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
                 name = "cli" if node.name == "__call__" else node.name
-                functions.setdefault(name, []).append(node)
-    known, more = set(), {name for name, all_ in functions.items() if any(map(asserts, all_))}
+                functions.setdefault(name, []).append((asserts(node), {*called(node)}))
+    known, more = set(), {name for name, all_ in functions.items() if any(own for own, _ in all_)}
     while more:
         known |= more
         more = {
             name for name, all_ in functions.items()
-            if name not in known and any(known & {*called(one)} for one in all_)
+            if name not in known and any(known & calls for _, calls in all_)
         }  # fmt: skip
     return sorted(name for name in functions if name.startswith("test_") and name not in known)
 
@@ -119,15 +118,3 @@ def test_every_test_asserts_something():
     assert without_assertions([nothing.replace("pass", "assert x")]) == []
     sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")]
     assert without_assertions(sources) == []
-
-
-# ---- constants ----
-
-
-def test_every_constant_that_steers_training_was_compared_with_other_values():
-    lines = (ROOT / "scripts" / "benchmarks" / "results.csv").read_text(encoding="utf-8")
-    rows = "".join(line for line in lines.splitlines(True) if line.startswith("constants,"))
-    source = (ROOT / "dcme_w2v" / "classify" / "constants.py").read_text(encoding="utf-8")
-    names = re.findall(r"[A-Z][A-Z_0-9]+", "".join(re.findall(r"^[A-Z][^=]*=", source, re.M)))
-    assert len(names) > 20
-    assert [name for name in names if f"; {name} = " not in rows] == []

@@ -1,10 +1,8 @@
 """What each command and function imports: nothing that it does not use."""
 
-import subprocess
-import sys
-
 import pytest
 from data import make_texts, run_all
+from helpers import python
 
 # Runs lines one after the other; prints, after each, the packages and their parts that take long to
 # import. A line that starts with dw is a function, others are commands.
@@ -81,10 +79,7 @@ def place(tmp_path_factory):
 
 @pytest.mark.parametrize("allowed, lines", ALLOWED)
 def test_only_what_is_used_is_imported(place, allowed, lines):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROBE],
-        cwd=place, input="\n".join(lines), capture_output=True, text=True,
-    )  # fmt: skip
+    done = python("-W", "ignore", "-c", PROBE, cwd=place, input="\n".join(lines))
     assert done.returncode == 0, done.stderr
     found = [line.split("\t") for line in done.stdout.splitlines()]
     assert [line for line, *_ in found] == lines

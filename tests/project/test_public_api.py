@@ -5,11 +5,11 @@ import importlib
 import inspect
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import python
 
 import dcme_w2v as dw
 
@@ -24,10 +24,7 @@ BARE = "import __future__, contextlib, importlib, warnings"  # as site-packages 
 def modules_after(code):
     """Return the names of all modules that a new process imports by running code."""
     command = f"import json, sys\n{code}\nprint('\\n' + json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", command], check=True, capture_output=True, text=True
-    )
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return set(json.loads(python("-c", command, check=True).stdout.splitlines()[-1]))
 
 
 def test_public_names_are_listed_and_found_once():
@@ -127,13 +124,13 @@ def test_functions_take_paths_and_what_train_returned(here):
     lines = [["new", "york", word] for word in "abcd"] * 20
     v = dw.train(lines, dim=4, threads=1, output="v.safetensors", min_count=1)
     page = dw.explore(here / "v.safetensors", here / "page.html", method="pca")
-    assert (here / "page.html").read_text(encoding="utf-8") == page
+    assert Path("page.html").read_text(encoding="utf-8") == page
     assert len(dw.explore([v, "v.safetensors"], method="pca")) > len(page)
     assert dw.vocab(lines, min_count=1).most_common(2) == [("new", 80), ("york", 80)]
     assert dict(dw.vocab(lines, min_count=1).items())["d"] == 20
     table = dw.phrases(lines, here / "o", min_count=1, threshold=1)
     assert dw.phrases(["of new york"], "again", read_table=table).joined == 1
-    (here / "t").write_text("new york a\nnew york b\n")
+    Path("t").write_text("new york a\nnew york b\n")
     asked = ["new", "_", "a"], "new _ a"
     assert len({str(dw.predict_word(v, one, topn=1)) for one in asked}) == 1
     with pytest.raises(dw.errors.UsageError, match="one gap"):

@@ -1,13 +1,11 @@
 """The estimators in scikit-learn's tools."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from data import SMALL_SCDV, make_texts, word_vectors
-from helpers import transform
+from helpers import python, transform
 from joblib.externals.loky import get_reusable_executor
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -255,10 +253,10 @@ def test_the_estimator_of_documents_equals_the_model():
     assert model.transform([]).shape == (0, 35)
 
 
-def test_grid_search_in_two_processes(tmp_path, processes):
+def test_grid_search_in_two_processes(processes):
     texts, labels = labeled_texts()
-    word_vectors().save(tmp_path / "v.bin")
-    pipeline = make_pipeline(SCDV(tmp_path / "v.bin"), MaxentClassifier(threads=1))
+    word_vectors().save("v.bin")
+    pipeline = make_pipeline(SCDV("v.bin"), MaxentClassifier(threads=1))
     grid = {"scdv__clusters": [1, 3], "maxentclassifier__l2": list(np.logspace(-6, -3, 2))}
     search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(texts, labels)
     assert search.score(texts, labels) > 0.9
@@ -313,7 +311,7 @@ def test_columns_of_tfidf_are_named_by_their_words():
 
 
 def test_only_estimators_require_scikit_learn():
-    assert subprocess.run([sys.executable, "-c", WITHOUT]).returncode == 0
+    python("-c", WITHOUT, check=True)
 
 
 @pytest.mark.bits

@@ -134,8 +134,8 @@ OTHERS = [f"{one} w7 w8 other" for one in reversed(TEXTS)]
 FITTED = {
     "SentenceEncoder": (dw.SentenceEncoder(word_vectors(), pooling="usif"), TEXTS, OTHERS),
     "SCDV": (dw.SCDV(word_vectors(), clusters=3, iterations=2), TEXTS, OTHERS),
-    "TextClassifier": (dw.TextClassifier(), TEXTS, OTHERS),
-    "MaxentClassifier": (dw.MaxentClassifier(), ROWS, ROWS[::-1]),
+    "TextClassifier": (dw.TextClassifier(tune=False), TEXTS, OTHERS),
+    "MaxentClassifier": (dw.MaxentClassifier(l2=1e-3), ROWS, ROWS[::-1]),
     "MaxentClassifier sgd": (dw.MaxentClassifier(solver="sgd", lr=1.0), ROWS, ROWS[::-1]),
     "LatentClassModel": (dw.LatentClassModel(epochs=3, latent=4), ROWS, ROWS[::-1]),
     "FusedFeatures": (dw.FusedFeatures(rounds=1, choose=False), ROWS, ROWS[::-1]),

@@ -134,10 +134,10 @@ def test_batches_change_nothing(representation):
 
 @pytest.mark.bits
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_a_saved_model_gives_the_same_vectors(tmp_path, representation):
+def test_a_saved_model_gives_the_same_vectors(representation):
     model = fitted(representation=representation, tfidf=0.5)
-    model.save(tmp_path / "model")
-    loaded = DocumentModel.load(tmp_path / "model")
+    model.save("model")
+    loaded = DocumentModel.load("model")
     assert (transform(loaded, make_texts()) != transform(model, make_texts())).nnz == 0
     assert loaded.options == model.options
     assert loaded.facts == model.facts

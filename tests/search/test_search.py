@@ -90,7 +90,7 @@ def test_queries_without_a_known_word_have_no_answer(query):
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["?"], [None], ["one"], ["one"] * 3])
-def test_few_documents(texts, here):
+def test_few_documents(texts):
     found = dw.Search().fit(iter(texts))
     wanted = list(range(len(texts))) if "one" in texts else []
     assert [hit.row for hit in found.search(["one", "two"])[0]] == wanted
@@ -122,7 +122,7 @@ def test_wrong_arguments_are_told(call, message):
         call(dw.Search())
 
 
-def test_a_saved_index_gives_equal_answers(here):
+def test_a_saved_index_gives_equal_answers():
     vectors = dw.Vectors(["milk", "tea", "car"], [[1, 0], [1, 1], [0, 1]], counts=[4, 4, 3])
     queries = ["milk tea", "cars", "A car?", "unknown"]
     for given in (
@@ -167,7 +167,7 @@ def test_cosines_of_sentence_vectors_are_added():
         ("beginnings_offsets", lambda array: array[[0, *range(len(array) - 2, 0, -1), -1]]),
     ],
 )
-def test_a_damaged_index_is_refused(here, name, change):
+def test_a_damaged_index_is_refused(name, change):
     dw.Search().fit(TEXTS, names=map(str, range(8))).save("index")
     record, arrays = read_artifact("index")
     arrays |= {one: change(arrays[one]) for one in name.split()}
@@ -215,7 +215,7 @@ def test_a_short_text_in_a_longer_one_is_compared():
     assert [(one[0], one[1]) for one in found] == [(0, 1), (0, 2)]
 
 
-def test_check_reads_an_index(cli, here):
+def test_check_reads_an_index(cli):
     dw.Search().fit(["green tea", "red bus"]).save("index")
     assert cli("check index") == "index: model: search\nOK\n"
     content = bytearray(Path("index").read_bytes())

@@ -1,6 +1,5 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -107,14 +106,6 @@ def test_vectors_that_cannot_be_whitened_are_an_error(rows):
         dw.SentenceEncoder(words).fit(["a"])
 
 
-@pytest.mark.bits
-def test_a_fitted_encoder_is_pickled(vectors):
-    encoder = dw.SentenceEncoder(vectors, tokenize="words").fit([])
-    texts = ["The king, kings", "tea"]
-    copy = pickle.loads(pickle.dumps(encoder))
-    assert np.array_equal(copy.transform(texts), encoder.transform(texts))
-
-
 @pytest.mark.parametrize("options", [{"pooling": "mean", "dim": 2}, {"dim": 5}])
 def test_dim_that_does_not_fit_is_an_error(vectors, options):
     with pytest.raises(ValueError, match=f"dim={options['dim']}"):
@@ -164,7 +155,7 @@ def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["o.npy.gz", "o.npz.xz", "o.npy.bz2"])
-def test_rows_are_not_compressed_twice(vectors, name, here):
+def test_rows_are_not_compressed_twice(vectors, name):
     Path("s.txt").write_text("the king\n")
     with pytest.raises(
         ValueError, match=f"{name}: .np. files cannot be written compressed; use a name"

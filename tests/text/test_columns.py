@@ -1,9 +1,9 @@
 """Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
 
+import functools
 import gzip
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from data import write_corpus
+from helpers import python
 from helpers import write_table as write
 
 import dcme_w2v as dw
@@ -303,8 +304,7 @@ def test_memory_does_not_grow_with_the_file(kind, is_long):
         else:
             text = "".join(json.dumps({"t": line}) + "\n" for line in lines)
             Path("t").write_text(text * copies)
-        done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, check=True)
-        peaks.append(int(done.stdout) * 1024)
+        peaks.append(int(python("-c", PEAK, check=True).stdout) * 1024)
     assert peaks[1] - peaks[0] < 0.4 * Path("t").stat().st_size
 
 
@@ -451,6 +451,7 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
     assert cli("eval likelihood m h") == cli(f"eval likelihood m h.{kind} --text-column t")
 
 
+@functools.cache
 def arrow_bombs():
     """Columns whose 1 MB or more are stored as a few kB."""
     pa = pytest.importorskip("pyarrow")
@@ -560,7 +561,7 @@ LINES = {"tsv": "{}\ta b", "txt": "__label__{} a b", "svm": "{} 1:2"}
     [(form, way) for form in ("jsonl", "csv", "parquet") for way in WAYS]
     + [(form, way) for form in LINES for way in WAYS if "list" not in way],
 )
-def test_an_integer_is_one_label_however_it_is_written(here, form, way):
+def test_an_integer_is_one_label_however_it_is_written(form, way):
     path, labels = f"d.{form}", WAYS[way]
     if form in LINES:
         Path(path).write_text("\n".join(LINES[form].format(one) for one in labels))
@@ -583,7 +584,7 @@ def labels_in(source):
     ("('a', 'b')", ("a", "b")), ("{'e', 'b', 'd', 'a', 'c'}", tuple("abcde")),
     ("('a')", ("a",)), ("(a)", ("(a)",)), ("[ ]", ()), ("()", ()), (" {} ", ()), ("set()", ()),
 ])  # fmt: skip
-def test_lists_that_are_written_as_text(here, text, labels):
+def test_lists_that_are_written_as_text(text, labels):
     write("d.csv", [{"t": "a b", "y": text}])
     found = labels_in(dw.Table("d.csv", "t", "y"))
     assert found == [labels] and all(found)  # an unlabeled document has the empty tuple, too
@@ -593,7 +594,7 @@ def test_lists_that_are_written_as_text(here, text, labels):
     "['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x",
     "['a\nb']", r"['\N{x}']", "[07]", "{'a': 1}", "('a', nan)",
 ])  # fmt: skip
-def test_lists_that_cannot_be_read_are_refused(here, text):
+def test_lists_that_cannot_be_read_are_refused(text):
     write("d.csv", [{"t": "a b", "y": text}])
     with pytest.raises(CorpusError, match=r"row 1: y is .*which is not a valid list; join the"):
         labels_in(dw.Table("d.csv", "t", "y"))
@@ -602,7 +603,7 @@ def test_lists_that_cannot_be_read_are_refused(here, text):
 @pytest.mark.parametrize("kind, opens", [
     ("arrows", "ipc.open_stream"), ("feather", "ipc.open_file"), ("parquet", "parquet.ParquetFile"),
 ])  # fmt: skip
-def test_a_type_that_arrow_does_not_have_is_a_damaged_file(here, monkeypatch, kind, opens):
+def test_a_type_that_arrow_does_not_have_is_a_damaged_file(monkeypatch, kind, opens):
     """Such as integers of three bits, in a file with changed bytes."""
     pa = pytest.importorskip("pyarrow")
     write(f"d.{kind}", [{"t": "a"}])
@@ -613,14 +614,14 @@ def test_a_type_that_arrow_does_not_have_is_a_damaged_file(here, monkeypatch, ki
 
 
 @pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
-def test_none_of_the_labels_is_not_no_label(here, path):
+def test_none_of_the_labels_is_not_no_label(path):
     none, null = ([], None) if path != "d.csv" else ("[]", "")
     write(path, [{"t": "a", "y": ["b"]}, {"t": "a", "y": none}, {"t": "a", "y": null}])
     found = labels_in(dw.Table(path, "t", "y"))
     assert [len(one) for one in found] == [1, 0, 0] and [*map(bool, found)] == [True, True, False]
 
 
-def test_a_name_that_is_twice_in_a_row_is_refused(here):
+def test_a_name_that_is_twice_in_a_row_is_refused():
     Path("d.jsonl").write_text('{"t": "a", "y": "b", "t": "c"}\n')
     with pytest.raises(CorpusError, match=r"row 1: the line is not JSON .*'t' occurs twice"):
         labels_in(dw.Table("d.jsonl", "t", "y"))
@@ -628,21 +629,16 @@ def test_a_name_that_is_twice_in_a_row_is_refused(here):
 
 @pytest.mark.parametrize("yes, no", [(1, 0), (True, False), (1.0, 0.0), ("1", "0")])
 @pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
-def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
+def test_columns_of_0_and_1_are_a_label_each(path, yes, no):
     pairs = [(yes, no), (no, no), (yes, yes), (no, yes)]
     rows = [{"t": "a", "y": own, "obscene": other} for own, other in pairs]
-    if path.endswith("csv"):
-        lines = [",".join(map(str, row.values())) for row in rows]
-        Path(path).write_text("\n".join(["t,y,obscene", *lines]))
-    else:
-        write(path, rows)
-    found = labels_in(dw.Table(path, "t", "y,obscene"))
+    found = labels_in(dw.Table(write(path, rows), "t", "y,obscene"))
     assert found == [("y",), (), ("y", "obscene"), ("obscene",)] and all(found)
 
 
 @pytest.mark.parametrize("other", [(2, 1), ("a", 0)])
-def test_columns_of_0_and_1_and_more_are_refused(here, other):
+def test_columns_of_0_and_1_and_more_are_refused(other):
     rows = [{"t": "a", "y": own, "z": two} for own, two in [(0, 1), (1, 1), other]]
-    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write("d.jsonl", rows)
     with pytest.raises(CorpusError, match="row 3: the label columns contain only 0 and 1"):
         labels_in(dw.Table("d.jsonl", "t", "y,z"))

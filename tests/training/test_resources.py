@@ -4,13 +4,12 @@ import contextlib
 import json
 import mmap
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from data import write_corpus
+from helpers import python
 
 from dcme_w2v.errors import DivergedError, ResourceError
 from dcme_w2v.files import space
@@ -23,7 +22,7 @@ from dcme_w2v.words.trainer import Trainer
 
 @pytest.fixture(autouse=True)
 def files(here):
-    write_corpus(here / "c")
+    write_corpus("c")
     Path("d.txt").write_text(
         "".join(f"{'xyz'[i % 3]}\taa{i % 4} bb{i % 3} cc dd{i % 7}\n" for i in range(60))
     )
@@ -72,9 +71,8 @@ def test_a_low_limit_of_addresses_is_one_line_and_no_hang(megabytes, line):
     resource = pytest.importorskip("resource")
     Path("d.tsv").write_text("a\ttea leaf\nb\tboat sea\n" * 9)
     limits = resource.RLIMIT_AS, (megabytes << 20,) * 2
-    done = subprocess.run(
-        [sys.executable, "-m", "dcme_w2v", *line.split()], capture_output=True, text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, timeout=200,
+    done = python(
+        "-m", "dcme_w2v", *line.split(), env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
         preexec_fn=lambda: resource.setrlimit(*limits),
     )  # fmt: skip
     if done.returncode or "vocab" not in line:  # which needs little

@@ -176,7 +176,7 @@ def test_the_commands_print_the_scores(questions, pairs, cli):
     assert cli("eval similarity v.bin pairs.tsv").startswith(f"spearman {found.spearman:.4f}\n")
 
 
-def test_pairs_may_be_lists(here):
+def test_pairs_may_be_lists():
     vectors = dw.Vectors(["tea", "coffee", "car"], [[1, 0], [1, 1], [-1, 1]], counts=[3, 2, 1])
     pairs = [("tea", "coffee", 9), ("tea", "car", 1), ("coffee", "car", 3.5)]
     Path("pairs.tsv").write_text("".join(f"{a}\t{b}\t{n}\n" for a, b, n in pairs))

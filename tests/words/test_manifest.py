@@ -1,10 +1,9 @@
 """The manifest of vectors: keys, token counts, atomic writes."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers import python
 
 from dcme_w2v.formats.vectors.vectors_io import (
     audit_line,
@@ -50,5 +49,4 @@ def test_peak_memory_is_not_that_of_the_parent_process():
         b"x" * size
     )  # a new process starts as a copy of its parent, and ru_maxrss with the parent's peak
     code = "from dcme_w2v.platform import peak_memory as peak; print(peak())"
-    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
-    assert int(done.stdout) < size == len(held)
+    assert int(python("-c", code, check=True).stdout) < size == len(held)

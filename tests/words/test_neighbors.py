@@ -108,7 +108,7 @@ def test_invalid_queries():
     ("King", "king"), ("BOTH", "BOTH"), ("'+King -Queen'", "+king -queen"), ("ÉTÉ", "été"),
     ("-x", "-x"),
 ])  # fmt: skip
-def test_words_are_looked_up_in_lower_case(here, cli, query, found):
+def test_words_are_looked_up_in_lower_case(cli, query, found):
     words = ["king", "queen", "BOTH", "both", "été", "-x"]
     Vectors(words, np.random.default_rng(1).normal(size=(6, 4))).save("v.safetensors")
     words = "--among", "Queen both", "--", query.strip("'")

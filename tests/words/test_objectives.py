@@ -95,13 +95,13 @@ def compare(text, options):
 @pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
 @pytest.mark.parametrize("model, mode, gradient", CONTEXTS)
 def test_every_combination_equals_the_reference(objective, model, mode, gradient):
-    options = {"model": model, "window_mode": mode, "gradient": gradient}
+    options = {"model": model, "window_mode": mode, "gradient": gradient, "epochs": 1}
     if model == "skipgram":
-        options |= {"window": 2, "epochs": 1}
+        options["window"] = 2
     reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
-    assert reference.seen > 2000
+    assert reference.seen > 1000
     if objective == "dcme":
-        assert reference.objective.moves > 20
+        assert reference.objective.moves > 10
 
 
 @pytest.mark.parametrize(

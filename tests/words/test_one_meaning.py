@@ -73,8 +73,8 @@ def meaning(v):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_form_of_vectors_means_the_same(name, here):
-    write_corpus(here / "corpus.txt", lines=150)
+def test_every_form_of_vectors_means_the_same(name):
+    write_corpus("corpus.txt", lines=150)
     v = dw.train("corpus.txt", **{**QUICK, **MODELS[name]})
     wanted = meaning(v)
     assert ("likelihood" in wanted) and (name in ("hs", "subwords") or v.context is not None)

@@ -6,13 +6,12 @@ import os
 import pty
 import select
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import save
+from helpers import PROGRAM, save
 
 import dcme_w2v as dw
 from dcme_w2v import Vectors
@@ -95,14 +94,14 @@ def test_equal_words_are_in_order_of_frequency(dim, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
-def test_the_most_frequent_of_equal_answers_is_chosen(method, here):
+def test_the_most_frequent_of_equal_answers_is_chosen(method):
     rows = np.random.default_rng(2).normal(size=(413, 64)).astype(np.float32)
     rows[200:] = rows[50]
     rows[3] = rows[1]
     vectors = Vectors([f"w{i}" for i in range(len(rows))], rows)
-    (here / "q.txt").write_text("\n".join(f"w1 w50 w3 w{i}" for i in range(200, len(rows))))
+    Path("q.txt").write_text("\n".join(f"w1 w50 w3 w{i}" for i in range(200, len(rows))))
     assert dw.eval_analogies(vectors, "q.txt", method=method).total.correct == 1
-    (here / "q.txt").write_text("w1 w50 w3 w200")
+    Path("q.txt").write_text("w1 w50 w3 w200")
     assert dw.eval_analogies(vectors, "q.txt", method=method).total.correct == 1
 
 
@@ -185,7 +184,7 @@ def test_a_last_line_without_a_line_feed(cli):
 
 
 def test_an_open_pipe_gets_each_answer_immediately(path):
-    command = [sys.executable, "-m", "dcme_w2v", "neighbors", path, "-k", "1"]
+    command = [*PROGRAM, "neighbors", path, "-k", "1"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         for _ in range(2):
@@ -201,7 +200,7 @@ def test_an_open_pipe_gets_each_answer_immediately(path):
 def test_a_terminal_has_a_prompt(path):
     pytest.importorskip("readline")
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "dcme_w2v", "neighbors", path, "-k", "1"]
+    command = [*PROGRAM, "neighbors", path, "-k", "1"]
     environment = {**os.environ, "TERM": "dumb", "INPUTRC": os.devnull}
     process = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, close_fds=True

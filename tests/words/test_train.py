@@ -40,7 +40,7 @@ QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 
 @pytest.fixture
 def corpus(here):
-    return write_corpus(here / "corpus.txt", lines=120)
+    return write_corpus("corpus.txt", lines=120)
 
 
 def test_sentences_in_memory_with_held_out_text_in_a_file(corpus):

@@ -105,11 +105,11 @@ def test_objects_cannot_be_changed(name):
 @pytest.mark.parametrize(
     "more, said",
     [
-        ({"counts": [1, 2, 3, 4, -5]}, "counts: must be a list of nonnegative"),
-        ({"counts": [1, 2, 3, 4, 1.5]}, "counts: must be a list of nonnegative"),
-        ({"counts": [1, 2, 3, 4, np.nan]}, "counts: must be a list of nonnegative"),
-        ({"counts": ["a"] * 5}, "counts: must be a list of nonnegative"),
-        ({"counts": [[1], [2], [3], [4], [5]]}, "counts: must be a list of nonnegative"),
+        *(
+            ({"counts": [1, 2, 3, 4, wrong]}, "counts: must be a list of nonnegative")
+            for wrong in (-5, 1.5, np.nan, "a")
+        ),
+        ({"counts": [[1]] * 5}, "counts: must be a list of nonnegative"),
         ({"counts": [1]}, "1 counts"),
         ({"words": ["king", "", "x", "y", "z"]}, "word 2 is empty"),
         ({"words": ["a", "b", "a", "y", "z"]}, "the word 'a' occurs twice, at 0 and 2"),

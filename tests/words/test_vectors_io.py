@@ -4,15 +4,13 @@ import bz2
 import contextlib
 import gzip
 import struct
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fasttext_models import write_model
-from helpers import COMPRESSORS, edit, save
+from helpers import COMPRESSORS, edit, python, save
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -177,7 +175,7 @@ for name in ("v.safetensors", "v.bin"):
     v = dw.Vectors.load(name)
     os.truncate(name, 1)
     for use in (v.most_similar, lambda word: dw.train([[word]], init=v, dim=2),
-                lambda word: dw.classes(v, 2), lambda word: dw.SentenceEncoder(v).fit([word])):
+                lambda word: dw.classes(v, 2), lambda word: dw.encode(v, "t", "o.npy")):
         try:
             use("the")
         except dw.errors.FormatError as error:
@@ -191,7 +189,8 @@ def test_a_mapped_file_that_is_cut_is_an_error():
     """Reading its numbers would end the process."""
     save(Path("v.safetensors"), ["the", "a"], [[1, 2], [2, 3]])
     write_model(Path("v.bin"))
-    subprocess.run([sys.executable, "-c", CUT], check=True, timeout=200)
+    Path("t").write_text("the\n")
+    python("-c", CUT, check=True)
 
 
 def test_an_array_without_words_is_no_file_of_vectors():
@@ -341,8 +340,8 @@ def test_a_row_longer_than_a_block_is_an_error():
     ('"king" 0.1 0.2\n"queen" 0.3 0.4\n', "in quotes; in R, write the file with quote=FALSE"),
     ("1984 0.1 0.2\n3.14 0.3 0.4\n", None), ('" 0.1 0.2\n" 0.3 0.4\n', None),
 ])  # fmt: skip
-def test_layouts_that_are_not_word_vectors(here, text, said):
-    (here / "v.txt").write_text(text)
+def test_layouts_that_are_not_word_vectors(text, said):
+    Path("v.txt").write_text(text)
     if said is None:
         with contextlib.suppress(FormatError):
             dw.Vectors.load("v.txt")
