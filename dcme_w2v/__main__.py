@@ -1,4 +1,4 @@
-"""Run the program ``dcme-w2v`` as ``python -m dcme_w2v``."""
+"""Entry point for ``python -m dcme_w2v``, which runs the program ``dcme-w2v``."""
 
 # `_signal` is built into the interpreter, so importing it is faster than importing `signal`.
 import _signal  # type: ignore[import-not-found]

@@ -257,7 +257,7 @@ def whole_number(name: str, value: Any, least: int = 1, most: float | None = Non
 
 
 def checked_value(value: Any, declared: Declaration) -> Any:
-    """Convert a value to the type of its option; raise an error if this is not possible."""
+    """Convert a value to the type of its option; raise an error if the value is invalid."""
     kind, name = declared.type, declared.name
     flag = name if name.startswith("-") else flag_of(name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
@@ -344,7 +344,7 @@ def _conflicts(
 
 
 def _is_set(item: Declaration, value: Any) -> bool:
-    """Return whether an option is set, so that it can conflict with other options."""
+    """Return whether an option is set, which means that it can conflict with other options."""
     return value is not None and value is not False and value not in (item.default, *item.neutral)
 
 

@@ -120,7 +120,7 @@ class ClusterError(DcmeError, RuntimeError):
 def import_optional(
     module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
 ) -> Any:
-    """Import a module of an optional package; if it is missing, raise an error with advice.
+    """Import a module from an optional package, or raise an error that says how to install it.
 
     The error names the package instead of an extra of dcme-w2v, because pip finds the package
     however dcme-w2v was installed.
@@ -145,7 +145,7 @@ class DcmeWarning(_Marked, UserWarning):
 
 
 def warn(message: str) -> None:
-    """Issue a warning for the line outside this package that called it.
+    """Issue a warning that points to the line from which user code called this package.
 
     The command line prints ``warning:`` and the message; see `dcme_w2v.cli.main`.
     """

@@ -1,4 +1,4 @@
-"""Calibrate scores by converting them to probabilities that fit held-out documents.
+"""Convert scores to probabilities that match the label frequencies in held-out documents.
 
 Softmax scores need no calibration. With the hinge loss, a score only says how far a document lies
 on the side of a class. If documents have several labels, a probability is the logistic function of
@@ -139,13 +139,13 @@ def logistic(odds: Any) -> Any:
 
 
 def _log_of_logistic(odds: F64) -> F64:
-    """Return the logarithm of `logistic`, which is several times faster than `logaddexp`."""
+    """Return the logarithm of `logistic`, computed several times faster than with `logaddexp`."""
     found: F64 = np.minimum(odds, 0.0) - np.log1p(np.exp(-np.abs(odds)))
     return found
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the rise of the log-odds in each segment between knots; score 0 has log-odds 0."""
+    """Return the rise of the log-odds in each segment between knots, with log-odds 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)

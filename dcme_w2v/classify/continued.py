@@ -1,4 +1,4 @@
-"""Continue training a classifier on new documents, starting from its weights.
+"""Continue training a classifier on new documents, starting from its current weights.
 
 The more earlier documents contain a feature, the less its weights move: its values are multiplied
 by the share of its documents that are new, and its weights are divided by that share. A new word is
@@ -264,7 +264,7 @@ class Continued:
 
     @property
     def _own(self) -> I64:
-        """For each row of the model's weights, the input column that it belongs to."""
+        """The input column that corresponds to each row of the model's weights."""
         columns = self.model.columns if isinstance(self.model, ShrunkModel) else None
         return np.arange(self._weights.features) if columns is None else columns
 

@@ -67,7 +67,7 @@ class DocumentsJob:
         object.__setattr__(self, "docs", as_paths(self.docs))
 
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
-        """Raise `CorpusError` if there are fewer than two classes; its message ends with `hint`."""
+        """Raise `CorpusError`, with `hint` in its message, if there are fewer than two classes."""
         if not classes:
             raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:

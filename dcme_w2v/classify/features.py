@@ -161,7 +161,7 @@ class TextFeatures:
 
     @functools.cached_property
     def is_subword(self) -> Bools:
-        """Whether each column is a character n-gram (its name then begins with a space)."""
+        """Whether each column is a character n-gram, whose name begins with a space."""
         if self.names is None or self._subwords == (0, 0):
             return read_only(np.zeros(self.columns, dtype=bool))
         return read_only(self.names.text[self.names.offsets[:-1]] == ord(" "))

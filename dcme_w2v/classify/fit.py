@@ -1,4 +1,4 @@
-"""Fit a linear classifier: choose settings, train it, and calibrate it.
+"""Fit a linear classifier: choose its settings, train it, and calibrate its probabilities.
 
 `fit_linear` is the only implementation; files, estimators, few labels and clusters all use it.
 """

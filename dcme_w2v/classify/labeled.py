@@ -33,7 +33,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents with weights and labels; labels are class indices, or -1 if they are not a class.
+    """Documents with weights and labels, which are class indices or -1 (not a class).
 
     Attributes
     ----------

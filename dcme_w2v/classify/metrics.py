@@ -344,7 +344,7 @@ class ClusterMeasures:
         self._counts: dict[tuple[str, int], int] = {}
 
     def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
-        """Add documents, described by their most probable clusters and their first labels."""
+        """Add documents, given each document's most probable cluster and first label."""
         for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
             self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 

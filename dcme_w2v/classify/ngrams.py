@@ -94,7 +94,7 @@ class NGrams:
 
 
 class Subwords:
-    """A collection of the words in texts, whose character n-grams it counts.
+    """The words of texts, collected in order to count their character n-grams.
 
     Parameters
     ----------

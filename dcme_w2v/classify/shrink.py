@@ -145,7 +145,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many weights to keep if the rest may have this share of the impact."""
+        """Estimate how many weights to keep so that the rest have at most this impact share."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
@@ -206,7 +206,7 @@ class WeightRanking:
         return self._kept.entries(chosen)
 
     def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
-        """Yield blocks of weights: the first feature, the weights, and their impacts."""
+        """Yield, for each block of weights, the first feature, the weights, and the impacts."""
         at = 0
         for block in self._weights.blocks():
             rows = block[: self._weights.features - at].astype(np.float64)

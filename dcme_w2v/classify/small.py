@@ -174,7 +174,7 @@ def within(
     best: tuple[float, float, ShrunkModel] | None = None
 
     def is_better(levels: int) -> bool:
-        """Compress the model to a number of levels; return whether it is the best model so far."""
+        """Compress the model to a number of levels; return whether the result is a new best."""
         nonlocal best, count, smallest
         chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)

@@ -244,7 +244,7 @@ class TextClassifier(ProtocolEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Iterable[Document]) -> F64:
-        """Return the scores of `classes_`, shape (texts, classes); the highest score decides.
+        """Return the scores of `classes_`, shape (texts, classes); `predict` uses the highest.
 
         If each text has one of two classes, the result is the difference of their scores, shape
         (texts,).

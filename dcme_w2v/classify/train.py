@@ -369,7 +369,7 @@ class FeatureSets:
         return self._found[key]
 
     def problem(self, options: ClassifyOptions) -> Problem:
-        """Return the classification problem for the search for settings."""
+        """Return the classification problem that the search for settings solves."""
         corpus, text = self._corpus, self._corpus.text
         return Problem(
             corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,

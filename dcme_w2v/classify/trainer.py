@@ -208,7 +208,7 @@ class Weights(Scorer):
         self.offset *= np.float32(factor)
 
     def shift(self, offsets: F64) -> None:
-        """Add a constant to the scores of each class by changing its bias."""
+        """Add a constant to each class's scores by changing the class's bias."""
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:
@@ -276,7 +276,7 @@ class Start:
         self.has_one_label = has_one_label
 
     def rows(self, matrix: csr_matrix) -> csr_matrix:
-        """Multiply each column of document rows by its scale."""
+        """Multiply each column of the document rows by the column's scale."""
         return with_values(matrix, matrix.data * self._scale[matrix.indices])
 
     def begun(self, classes: int) -> Weights:
@@ -391,7 +391,7 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
 
 
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
-    """Return whether training is so short that it should use one thread (deterministically)."""
+    """Return whether training is so short that one thread suffices and makes it deterministic."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
     return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
 

@@ -62,7 +62,7 @@ SPARSE_BELOW = 0.5
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Convert a scorer to arrays for `save_model`; the arrays of several models get numbers."""
+    """Convert a scorer to arrays for `save_model`, with numbered names for several models."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {

@@ -1,4 +1,4 @@
-"""Base classes of commands and groups, which group options in the help and suggest names."""
+"""Base classes of commands and groups, which structure the help and suggest similar names."""
 
 import functools
 import warnings

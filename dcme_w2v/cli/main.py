@@ -138,7 +138,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
 
 
 def _show(others: Callable[..., None], message: Warning | str, *more: Any, **named: Any) -> None:
-    """Print a warning that this package has issued as one line."""
+    """Print a warning from this package on one line."""
     if isinstance(message, DcmeWarning):
         click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
     else:

@@ -87,7 +87,7 @@ class Count(click.IntRange):
 
 # `ParamType` is generic only in later versions of click.
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A parameter type that leaves values it cannot convert for the dataclass to report."""
+    """A parameter type; the dataclass reports errors in values that this type cannot convert."""
 
     name = "value"
 

@@ -182,7 +182,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, the reliability of probabilities, or words or rows in two dimensions.
+    """Plot learning curves, reliability diagrams, or a two-dimensional map of words or rows.
 
     FILES: one or several logs from --log-json, or outputs of classify test --calibration --json; or
     word vectors in any format, or rows (X.npz, X.svm).

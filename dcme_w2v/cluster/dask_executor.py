@@ -181,7 +181,7 @@ class DaskExecutor(Executor):
 
 
 async def _settled(client: Any, futures: Sequence[Any]) -> None:
-    """Wait for futures to finish, for at most `POLL_SECONDS`.
+    """Wait at most `POLL_SECONDS` for futures to finish.
 
     Exceptions are suppressed here, inside the event loop: outside, the frames of their tracebacks
     would refer to the futures, whose values would stay in memory until garbage is collected.

@@ -161,7 +161,7 @@ def _files(path: Source) -> list[_File]:
 def _borders(
     files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
 ) -> Iterator[int]:
-    """Yield, for each shard but the first, the byte offset in the whole text at which it starts."""
+    """Yield the byte offset in the whole text at which each shard, except the first, starts."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
         target = edges[-1] * k // shards

@@ -371,7 +371,7 @@ def load(
 def cluster_of(
     job: TrainJob, reporter: Reporter, dry_run: bool
 ) -> Iterator[tuple[TrainJob, Cluster]]:
-    """Open the cluster for a job, and yield it with the job, completed from a checkpoint.
+    """Open a job's cluster; yield the job, with values from its checkpoint, and the cluster.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this

@@ -72,7 +72,7 @@ class Plan:
 
     @classmethod
     def of(cls, options: TrainOptions, shards: int, rounds: int, counts: I64) -> Plan:
-        """Create the plan for a vocabulary with these word counts."""
+        """Create the plan for a vocabulary with the given word counts."""
         tokens = float(counts.sum())
         kept = counts * keep_shares(counts, tokens, options.sample or 0.0)
         noise = float(_noise(options, counts).sum())
@@ -200,7 +200,7 @@ class Plan:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise UsageError if tables trained with these options cannot be combined."""
+    """Raise UsageError if the options do not allow tables from several shards to be combined."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; use "

@@ -76,7 +76,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes have a complete line and cannot be a binary format."""
+    """Return whether a file's first bytes contain a whole line and cannot be a binary format."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -419,7 +419,7 @@ def _integer(text: str) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Convert numpy numbers to Python numbers, and values that JSON cannot represent to None."""
+    """Convert numpy numbers to Python numbers, and replace values that JSON lacks with None."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
