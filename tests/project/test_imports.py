@@ -18,8 +18,8 @@ for line in sys.stdin.read().splitlines():
             assert run(line.split()) == 0, line
     places = ((name, getattr(one, "__file__", None) or "") for name, one in sys.modules.items())
     found = {name.partition(".")[0] for name, place in places if "site-packages" in place}
-    others = "scipy.linalg scipy.optimize scipy.stats scipy.ndimage asyncio multiprocessing sqlite3 "
-    others += "ssl http.client difflib hashlib subprocess"
+    others = "scipy.linalg scipy.optimize scipy.stats scipy.ndimage asyncio multiprocessing "
+    others += "sqlite3 ssl http.client difflib hashlib subprocess"
     found = {name for name in found if name[0] != "_"} - {"Cython", "cython"}  # helpers of scipy
     print(line, *sorted(found | (sys.modules.keys() & {*others.split()})), sep="\\t")
 """
