@@ -224,7 +224,7 @@ class SeedsOptions(Checked):
 
 @dataclass(frozen=True)
 class LogOptions(Checked):
-    """The option for the log of a run."""
+    """The option for writing a log of the run."""
 
     group = "Run"
 
@@ -246,7 +246,7 @@ def _check_interval(given: str) -> None:
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """Options for where and how often checkpoints are saved, and for the run to resume."""
+    """Options for saving checkpoints, and for resuming a run from a checkpoint."""
 
     group = "Run"
 
@@ -281,7 +281,7 @@ class CheckpointOptions(Checked):
 
     @property
     def every_epochs(self) -> int | None:
-        """Number of epochs between checkpoints, or None if the interval is a time."""
+        """Number of epochs between checkpoints, or None if the interval is in seconds."""
         return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
 
     @property

@@ -234,7 +234,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
 
 
 def fresh_memory(size: int) -> mmap.mmap:
-    """Allocate `size` bytes directly from the system; deleting the object frees them.
+    """Allocate `size` bytes directly from the system; deleting the object frees the memory.
 
     A page takes memory when it is first used. The C library would keep some freed memory.
     """
@@ -266,7 +266,7 @@ def peak_memory() -> int:
 
 
 class ReceivedSignal:
-    """The first signal that arrives; `number` is None before that."""
+    """The first signal that arrives; `number` is None until a signal arrives."""
 
     def __init__(self) -> None:
         self.number: int | None = None

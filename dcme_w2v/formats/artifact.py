@@ -159,7 +159,7 @@ class Model:
         return Words(np.asarray(text), np.asarray(offsets))
 
     def checked_words(self, words: Words) -> Words:
-        """Return `words` unchanged; raise `FormatError` if one is not a valid feature name."""
+        """Return `words` unchanged; raise `FormatError` if any word is not a valid feature name."""
         faults = word_faults(words)
         faults[SEPARATOR] = 0  # spaces are allowed, because a feature can consist of several words
         for kind in np.flatnonzero(faults[:, 0]):
@@ -292,7 +292,7 @@ def _json(value: Any) -> str:
 
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """Yield, in pieces, the bytes of a safetensors file with these arrays and metadata."""
+    """Yield the bytes of a safetensors file that contains these arrays, piece by piece."""
     # Write the arrays in descending order of item size, which keeps every array aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}

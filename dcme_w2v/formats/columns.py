@@ -574,7 +574,7 @@ def _check_types(types: Iterable[Any]) -> None:
 
 
 def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
-    """Yield the values of a column as lists of at most `step` values.
+    """Yield the values of a column in lists of at most `step` values.
 
     A value of a dictionary column is one object, however many rows have it.
     """

@@ -157,7 +157,7 @@ def text_files(folder: str, tables: bool = False) -> list[str]:
 
 
 def _kind_of_other(path: str, tables: bool) -> str | None:
-    """Return why a file cannot be read as text ("binary file", for example), or None."""
+    """Return why a file is not text ("binary file", for example), or None for a text file."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:

@@ -222,7 +222,7 @@ def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
 def _valid_lines(
     path: str, lines: Iterable[tuple[int, bytes]], encoding_errors: str, is_start: bool = True
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield each line's number (from 1) and validated text."""
+    """Yield the number (from 1) and the validated text of each line."""
     for number, line in lines:
         if is_start and line.strip():
             is_start = False
@@ -310,7 +310,7 @@ def read_sentences(
 
 
 def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each line's number and columns (token, ..., tag).
+    """Yield the number and the columns (token, ..., tag) of each line.
 
     Comments before the lines are skipped, as in CoNLL-U: lines that begin with #, and of which one
     has another number of columns. Of the ten columns of CoNLL-U only the form and the universal

@@ -28,7 +28,7 @@ class NoneOfThese(tuple[str, ...]):
 
 
 def label_of(text: str) -> str:
-    """Normalize the spaces in a label, and convert whole-number floats such as 1.0 to 1."""
+    """Normalize the spaces in a label, and convert whole-number floats to integers (1.0 to 1)."""
     label = " ".join(text.split())
     return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
 

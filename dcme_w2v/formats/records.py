@@ -109,7 +109,7 @@ def _joined(value: Any) -> Any:
 
 
 def _of_one_type(parts: list[Any], kind: Any) -> list[Any]:
-    """Convert the chunks of a column to a common type, or to text if they have none."""
+    """Convert the chunks of a column to a common type, or to text if there is no common type."""
     import pyarrow as pa
 
     try:
@@ -140,7 +140,7 @@ def _encodable(value: Any) -> Any:
 def _write_parquet(
     path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows, types: Mapping[str, Any]
 ) -> None:
-    """Write Parquet; keep rows in memory, as Arrow columns, until all types are known.
+    """Write a Parquet file; keep rows in memory, as Arrow columns, until all types are known.
 
     A column with values of several types is written as text; values other than text are JSON.
     """

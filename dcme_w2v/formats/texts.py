@@ -142,7 +142,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
 
 
 def told_texts(items: Any) -> list[Text]:
-    """Convert texts with `as_texts`, and warn if some are empty or missing."""
+    """Convert texts with `as_texts`, and warn if some texts are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
         warn(f"{empty:,} of {len(texts):,} texts are empty or missing, and so have no features")

@@ -144,7 +144,7 @@ class Cost:
         self.table[:] = found
 
     def fit_alpha(self) -> None:
-        """Set `alpha_km` in proportion to the sum of `xi_nk` over observations with label m."""
+        """Fit alpha: set `alpha_km` in proportion to the sum of `xi_nk` over rows with label m."""
         xi, own = self.xi.astype(np.float64), self.data.classes == 0
         counts = xi if own else self._of_label @ xi
         self.sizes = counts.sum(axis=0)
@@ -160,7 +160,7 @@ class Cost:
     # ---- the E-step and the cost ----
 
     def fit_posterior(self) -> float:
-        """Set `xi_nk` in proportion to `p_nk alpha_k,y_n`; return the cost."""
+        """Run the E-step: set `xi_nk` in proportion to `p_nk alpha_k,y_n`; return the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
         cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
         if self.smoothing and self.data.classes:

@@ -156,7 +156,7 @@ def typical_documents(
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
-    """Return the candidate numbers of latent classes; [None] means only the default."""
+    """Return the candidate numbers of latent classes; [None] stands for the default number."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
             "--unsupervised: is not supported with --holdout, which requires labels; omit one of "

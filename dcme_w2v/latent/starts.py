@@ -54,7 +54,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic approximation; lambda sets the median eigenvalue of H to 1/2.
+        """Compute the quadratic approximation; its lambda makes the median eigenvalue of H 1/2.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ class Sealed:
 
 
 def is_public(name: str) -> bool:
-    """Return whether an attribute name is public."""
+    """Return whether an attribute name is public, that is, does not start with an underscore."""
     return not name.startswith("_")
 
 
@@ -129,7 +129,7 @@ def all_finite(array: Array) -> bool:
 
 
 def infinite_row(rows: Array) -> int | None:
-    """Return the first row that contains NaN or infinity, or None if there is none."""
+    """Return the index of the first row with NaN or infinity, or None if there is no such row."""
     finite = np.isfinite(rows).all(axis=1)
     return None if finite.all() else int(np.argmin(finite))
 

@@ -91,7 +91,7 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
-    """Return rows as a csr_matrix that shares the arrays of the rows."""
+    """Return rows as a csr_matrix without copying their arrays."""
     return rows.matrix() if isinstance(rows, CompressedRows) else rows
 
 

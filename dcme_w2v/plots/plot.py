@@ -152,7 +152,7 @@ def draw_reliability(paths: Sequence[str]) -> Any:
 
 
 def _reliability(path: str) -> list[dict[str, Any]] | None:
-    """Read a table that `classify test --calibration --json` wrote, or return None."""
+    """Read a `classify test --calibration --json` table; return None for any other file."""
     file = Path(path)
     if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
         return None

@@ -61,7 +61,7 @@ def fit_documents(
     output: str | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Fit a model of document vectors.
+    """Fit a document-vector model to documents.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def _start(points: _Points, options: ScdvOptions) -> Mixture:
 def _rounds(
     points: _Points, mixture: Mixture, options: ScdvOptions, report: Report | None
 ) -> Fitted:
-    """Run expectation maximization until it converges or reaches the maximum of iterations."""
+    """Run expectation maximization until it converges or reaches the iteration limit."""
     history: list[float] = []
     while True:
         counts, sums, likelihood = _expect(points, mixture)

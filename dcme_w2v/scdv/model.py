@@ -39,7 +39,7 @@ from .options import ScdvOptions
 
 
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
-    """Count each vocabulary word in each document, shape (documents, words)."""
+    """Return the count of each vocabulary word in each document, shape (documents, words)."""
     known = batch.ids < words
     starts = np.append(0, np.cumsum(known))[batch.starts]
     ids = batch.ids[known].astype(np.int32)

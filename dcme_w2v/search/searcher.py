@@ -97,7 +97,7 @@ class Search(Shown):
         return cls(**asdict(options), vectors=vectors)
 
     def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
-        """Build the index of documents.
+        """Build an index of documents.
 
         Parameters
         ----------

@@ -164,7 +164,7 @@ class PhraseTable:
 
 
 def _parsed(line: bytes) -> tuple[int, Phrase]:
-    """Parse a line of a phrase table into its pass and phrase, or raise ValueError."""
+    """Parse a phrase-table line into a pass number and a phrase; raise ValueError if invalid."""
     turn, left, right, seen, score, *more = line.decode().split("\t")
     if len(more) > 1:
         raise ValueError("the line has more than six columns")

@@ -27,7 +27,7 @@ class AnyTokenizer(Protocol):
     """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that are needed for encoding."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Return each line's tokens joined by spaces, and an invalid byte's offset or -1."""
+        """Join each line's tokens by spaces; also return the offset of an invalid byte, or -1."""
 
 
 class Batch(NamedTuple):

@@ -71,7 +71,7 @@ class WordPieces:
         return place
 
     def beginnings(self, count: int) -> I64:
-        """Return the ID of the longest prefix in the list for each of `count` words, or -1."""
+        """For each of `count` words, return the ID of its longest prefix in the list, or -1."""
         ids = np.array([*self._ids, count])  # the index -1 (no prefix) selects the last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
@@ -96,7 +96,7 @@ class WordPieces:
 
 
 def character_pieces(words: Sequence[str]) -> list[str]:
-    """Return digits and the characters of words as first and inner pieces, if not already words."""
+    """Return digits and the words' characters as pieces for the start and the inside of words."""
     known = set(words)
     characters = sorted(set("".join(known)).union(_DIGITS))
     pieces = [*characters, *(CONTINUES + one for one in characters)]

@@ -97,7 +97,7 @@ class Checkpoint:
         return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Set options in `names` that the user did not give to the values in the checkpoint."""
+        """For options in `names` that the user did not set, use the values in the checkpoint."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
@@ -112,7 +112,7 @@ class Checkpoint:
             raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option that is not in `free` differs from its value when saved.
+        """Raise `UsageError` if an option that is not in `free` has changed since the checkpoint.
 
         The message lists every difference, since one option can change the defaults of others.
         """
@@ -130,7 +130,7 @@ class Checkpoint:
             )
 
     def check_data(self, now: Fingerprint) -> None:
-        """Raise `UsageError` if the checkpoint was trained on different data."""
+        """Raise `UsageError` if the run of the checkpoint was trained on different data."""
         kept = self.record["data"]
         if kept["hashes"] == now.hashes:
             return

@@ -60,7 +60,7 @@ class Executor:
         return run_task(function, label, None, *args)
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait until all futures have their values.
+        """Wait until the values of all futures are available.
 
         Raises
         ------

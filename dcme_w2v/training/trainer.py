@@ -1,4 +1,4 @@
-"""The class `Trainer`, by which the epoch loop controls a training run in the C core."""
+"""The class `Trainer`, through which the epoch loop controls a training run in the C core."""
 
 import contextlib
 import dataclasses
@@ -45,7 +45,7 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Number of tokens or instances processed, including those that were not trained."""
+        """Number of tokens or instances that were processed, including skipped ones."""
         return self.trained + self.subsampled + self.without_context
 
 

@@ -300,7 +300,7 @@ def _numbered_questions(
     known: int,
     limit: int | None = None,
 ) -> tuple[I64, Bools]:
-    """Return each question as row indices of its words (-1 if unknown), and which are covered."""
+    """Return questions as row indices of words (-1 if unknown), and which ones are covered."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))

@@ -335,7 +335,7 @@ class Machine:
     def run(
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> WordsRun:
-        """Create the training run for `run_epochs`."""
+        """Create the training run that `run_epochs` executes."""
         words = corpus.vocabulary
         training = Trainer(corpus.ids, words.counts, job, ngrams=ngrams)
         if job.holdout is None:
@@ -560,7 +560,7 @@ class WordsRun(TrainingRun):
         return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
-        """Return the word vectors as trained so far."""
+        """Return the word vectors trained so far."""
         return result_of(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:

@@ -1,4 +1,4 @@
-"""The word-vector trainer, whose tables have the layout of the C core, and the DCME clusters."""
+"""Train word vectors in the C core, which also keeps the clusters of the objective dcme."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -108,7 +108,7 @@ class Trainer(engine.Trainer):
         return self._core.clusters()
 
     def center(self, k: int) -> F32:
-        """Return a copy of a dual cluster's center, a distribution over words, between epochs."""
+        """Return a copy of a dual cluster's center (a distribution over words) between epochs."""
         return self._core.center(k)
 
     def _polled(self, number: int) -> None:

@@ -307,7 +307,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return a word's row index; tokenize an unknown word first, such as King to king."""
+        """Return the row index of a word; tokenize an unknown word first (King becomes king)."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)

@@ -186,7 +186,7 @@ def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I6
 
 
 def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32, int]:
-    """Return the table at an offset of the file, and the offset at which it ends."""
+    """Return the table that starts at a file offset, and the offset at which the table ends."""
     quantized, rows, columns = MATRIX.unpack_from(data, at)
     start = at + MATRIX.size
     end = start + 4 * rows * columns

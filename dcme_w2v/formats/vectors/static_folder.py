@@ -158,7 +158,7 @@ def save_static_folder(
 
 
 def _remove(folder: Path) -> None:
-    """Remove the files that this program wrote, and the folder if it is then empty."""
+    """Remove the files that this program wrote to a folder, and the folder if it becomes empty."""
     with contextlib.suppress(OSError):
         for name in FILES:
             (folder / name).unlink(missing_ok=True)

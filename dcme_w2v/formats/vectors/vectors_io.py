@@ -93,7 +93,7 @@ def _write_safetensors(path: PathLike, tables: WordTables, header: bool) -> None
 
 
 def _write_rows(path: PathLike, tables: WordTables, header: bool, is_binary: bool = False) -> None:
-    """Write word2vec's text or binary format, which always has a header."""
+    """Write rows in word2vec's text format (header optional) or binary format (always a header)."""
     words = tables.words
 
     def as_bytes(part: tuple[int, F32]) -> U8:
@@ -164,7 +164,7 @@ def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A word-vector format; its magic bytes are in `dcme_w2v.files.opening.MAGIC`.
+    """A word-vector format: its suffix, how it is written, and whether it needs a manifest file.
 
     Attributes
     ----------
