@@ -30,7 +30,7 @@ from dcme_w2v.platform import default_threads
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Conflict = tuple[str, str]  # a conflict between options: its warning text and its error text
+Conflict = tuple[str, str]  # the warning text and the error text for a conflict between options
 
 
 @dataclass(frozen=True)

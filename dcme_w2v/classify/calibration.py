@@ -33,7 +33,7 @@ START = (0.0, 0.0, -3.0)
 PRECISION = 1e-6
 # Knots of the piecewise linear calibration; the first and last are at the hinge-loss margin, 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-# Scores are clipped to the range from -FARTHEST to FARTHEST, with BINS bins per unit.
+# Scores are clipped to the range from -FARTHEST to FARTHEST and sorted into BINS bins per unit.
 BINS, FARTHEST = 64, 64.0
 AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
 FARTHEST_ODDS = 700.0  # with log-odds below -FARTHEST_ODDS, exp() would overflow

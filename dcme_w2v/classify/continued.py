@@ -37,7 +37,7 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # maximum number of features that means no limit, because no model reaches it
+ANY = 2**31 - 2  # no model reaches this maximum number of features, so it means no limit
 # Options that continued training does not take from the old model.
 OF_RUN = ("threads", "seed", "patience")
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")

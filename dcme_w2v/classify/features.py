@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
 # With more hash values than this, only hash values that occur get a column, which saves memory.
 DENSE_HASHING = 1 << 24
-REPEATED = 2  # minimum number of documents in which a character n-gram must occur
+REPEATED = 2  # character n-grams must occur in at least this many documents
 # Sums of weights are rounded to this many decimals, so that equal sums compare equal.
 DECIMALS = 6
 
@@ -471,7 +471,7 @@ def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
     keys.sort()  # sorting is faster than np.unique, which imports numpy.ma
     first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
     counts = np.add.reduceat(1 - 2 * (keys & 1), first)
-    first = first[counts != 0]  # features with equal hash but opposite signs can cancel out
+    first = first[counts != 0]  # features with equal hashes but opposite signs can cancel out
     sizes = np.bincount(keys[first] >> 33, minlength=count)
     indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
     return sizes, indices, counts[counts != 0].astype(np.float32)

@@ -61,9 +61,9 @@ MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 # Calibration of large multilabel data uses this many documents, because most labels are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# Divergence limit for objectives with negative sampling, from the suite `sampled_losses`.
-# With default learning rates, the loss on five documents reaches 14 times the untrained loss.
-# With default learning rates, the loss on five numeric rows reaches 30 times the untrained loss.
+# Divergence limit for negative sampling at default learning rates (suite `sampled_losses`).
+# With negative sampling, the loss on five documents reaches 14 times the untrained loss.
+# With negative sampling, the loss on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
 # The final model's score may be this many standard errors lower than in cross-validation.
 FALL = 10.0

@@ -89,7 +89,7 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        # Rows: the sums of weights, probabilities and correct predictions; columns: the bins.
+        # The rows are sums of weights, probabilities and correct predictions; the columns are bins.
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
@@ -264,7 +264,8 @@ class Measures:
                 found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
-            elif known:  # the measures are undefined if no document has a known label
+            # Log-likelihood, coverage and ranking precision require documents with known labels.
+            elif known:
                 found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
@@ -334,7 +335,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # midway between the last accepted and first rejected probability
+    return float(ends.mean())  # the threshold is midway between accepted and rejected probabilities
 
 
 class ClusterMeasures:

@@ -224,7 +224,7 @@ def _trained(
     try:
         own = (model, corpus.data, corpus.holdout, work.reporter, job.max_bytes)
         return *compressed(*own), names
-    except UsageError as error:  # the trained model is saved without compression instead
+    except UsageError as error:  # if compression fails, save the trained model uncompressed
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
         raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None

@@ -324,7 +324,7 @@ def untrained_loss(options: ClassifyOptions, classes: int) -> float:
     if options.loss == "hinge":
         return classes / 2
     if options.objective in ("nce", "ns"):
-        return math.inf  # the loss of nce and ns depends on random samples
+        return math.inf  # the untrained loss of nce and ns depends on random samples
     return math.log(classes)
 
 

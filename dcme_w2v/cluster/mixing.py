@@ -183,7 +183,8 @@ def curvature(
     values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
     back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
-        for grain in grains(rows, block):  # a single grain fits into the CPU cache
+        # Process one grain at a time, because a grain fits into the CPU cache.
+        for grain in grains(rows, block):
             before = start[grain]
             change = np.subtract(learned[0][grain], before, dtype=np.float64)
             for one in learned[1:]:

@@ -20,9 +20,9 @@ from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
 LARGEST = 32768  # feature values must be below this limit
-CUT = 0.001  # probabilities below this count as 0
-EXACT = 1 << 53  # integers below this are exact in double precision
-PROBABILITIES = 1 << 20  # probabilities are added in batches of at least this many
+CUT = 0.001  # probabilities below this limit count as 0
+EXACT = 1 << 53  # integers below this limit are exact in double precision
+PROBABILITIES = 1 << 20  # probabilities are added in batches of at least this size
 MAX_COUNT = 1 << 46  # with larger counts, the product of a count and a probability could reach 2^63
 
 

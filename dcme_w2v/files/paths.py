@@ -20,7 +20,7 @@ from .atomic import STANDARD, check_log, check_parent, check_text, check_writabl
 
 # Roles of a path: input, output file, text output, log, and output folder.
 READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
-Given = tuple[str, str, Any]  # role, flag or argument name, and value
+Given = tuple[str, str, Any]  # the role of a path, its flag or argument name, and its value
 
 _FILE = "file://"
 PARTIAL = ".partial"  # suffix of results saved by an interrupted training run
