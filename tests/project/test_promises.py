@@ -174,7 +174,7 @@ PROMISES = {
 
 # Each promise about files and runs, by its first words, and its tests.
 GUARDS = {
-    "A command writes the": ["test_a_command_reads_and_writes_what_it_declares"],
+    "A command writes only the": ["test_a_command_reads_and_writes_what_it_declares"],
     "If an output is also": [
         "test_an_output_that_is_an_input_is_an_error",
         "test_redirected_standard_input_and_output_are_checked",
@@ -197,10 +197,10 @@ GUARDS = {
         "test_pipes_are_written_to_and_kept",
         "test_process_substitution_and_open_files_are_written_to",
     ],
-    "A model replaces an": ["test_a_model_replaces_only_a_model"],
-    "Checkpoints of an earlier": ["test_the_folder_of_an_earlier_run_is_not_overwritten"],
-    "The next run removes": ["test_only_what_is_ours_is_removed"],
-    "On SIGINT, SIGTERM or SIGHUP": [
+    "A new model replaces an": ["test_a_model_replaces_only_a_model"],
+    "A run does not overwrite": ["test_the_folder_of_an_earlier_run_is_not_overwritten"],
+    "The temporary files of a": ["test_only_what_is_ours_is_removed"],
+    "If training receives SIGINT": [
         "test_a_signal_saves_and_resume_continues",
         "test_a_signalled_process_ends_with_one_line",
         "test_nohup_is_respected",
