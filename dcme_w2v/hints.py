@@ -11,7 +11,7 @@ MIN_SIMILARITY = 0.66  # minimum spelling similarity (0 to 1) of a suggested nam
 MAX_COMPARED = 64  # maximum number of characters that are compared in names
 
 # Maps options of other programs to options of this program, separated by |.
-# If several options replace one, an error message suggests the first that the command has.
+# If an option has several replacements, messages suggest the first that the command has.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds

@@ -17,7 +17,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import local
 
-# Restricts an option to the objectives that train a context vector for every word.
+# Objectives that train a context vector for every word.
 TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}
 
 

@@ -161,7 +161,7 @@ class Model:
     def checked_words(self, words: Words) -> Words:
         """Return `words` unchanged; raise `FormatError` if any word is not a valid feature name."""
         faults = word_faults(words)
-        faults[SEPARATOR] = 0  # spaces are allowed, because a feature can consist of several words
+        faults[SEPARATOR] = 0  # allow spaces, because a feature can consist of several words
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
             raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")

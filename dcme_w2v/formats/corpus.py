@@ -283,7 +283,7 @@ class Corpus:
         # Use a small buffer for small files: zeroing a large buffer takes longer than reading them.
         block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
-            # Double the buffer: copying a very long word in `rest` again and again would be slow.
+            # Double the buffer, so that a very long word in `rest` is copied only a few times.
             buffer = bytearray(len(rest) + max(block, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + fill(file, memoryview(buffer)[len(rest) : -1])

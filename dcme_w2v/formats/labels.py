@@ -80,7 +80,7 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             found = ast.literal_eval(text.strip())
             found = sorted(found, key=str) if isinstance(found, set) else found
             return [found] if isinstance(found, str) else list(found)
-    # The text is not a valid Python list; for example, it contains the number 07.
+    # The text is not a valid Python list, for example because it contains the literal 07.
     except (ValueError, SyntaxError):
         pass
     raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels with |")

@@ -155,7 +155,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
         if entries > size:
             raise ValueError(f"the file is too short for {entries:,} entries")
         _check_size(12 * entries + 8 * rows, name)
-        # Pass scipy a file name: if scipy is passed an open file, it can terminate the process.
+        # Pass scipy a file name, because scipy can terminate the process if it reads an open file.
         return checked_rows(io.mmread(name))
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.opening import is_utf8
 
-# Matches a token with undecodable bytes; the lookbehind at its start keeps the time linear.
+# Matches a token with undecodable bytes; the lookbehind at its start makes the search linear.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 _TOKEN = re.compile("[^ \t\n\r\v\f]+")

@@ -23,7 +23,7 @@ from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # label of all rows if the documents have no labels
 NEVER = np.float32(-1e30)  # used instead of log 0, because sums with -inf can be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, minimum sum of a class's xi; smaller classes are emptied
+MIN_CLASS_SIZE = 0.5  # without labels, classes with a smaller sum of posteriors are emptied
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Keep empty classes empty: dividing by a tiny total would let a few rows revive one.
+            # Keep empty classes empty: dividing by a tiny total would let few rows refill a class.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]

@@ -24,10 +24,10 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations per M-step
-# Number of E-steps per EM iteration without labels, in which case xi nears 0 and 1 slowly.
+# Number of E-steps per EM iteration without labels, because posteriors then converge slowly.
 E_STEPS = 3
 SMOOTHING = 0.1  # pseudocount that is added to the count of each label in each latent class
-EMPTY = 0.5  # minimum sum of a latent class's xi; below it, the class is reported as empty
+EMPTY = 0.5  # latent classes with a smaller sum of posteriors are reported as empty
 
 
 @dataclass(frozen=True)

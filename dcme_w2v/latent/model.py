@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # lower bound of the probabilities in alpha
-_SUM = 1e-3  # maximum deviation from 1 of the row sums of alpha
+MIN_ALPHA = 1e-300  # lower bound of the label probabilities in alpha
+_SUM = 1e-3  # maximum deviation of the sum of each row in alpha from 1
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,7 +19,7 @@ import numpy as np
 from .arrays import F64, I8, I64
 
 BINS = 1 << 13  # number of bins, into which a larger set of numbers is grouped before clustering
-# The paper specifies neither the growth of the penalty nor a stopping rule.
+# Suzuki and Nagata (2014) specify neither the growth of the penalty nor a stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
 
@@ -161,7 +161,7 @@ def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()
-    # The last cluster of a prefix never starts later than the last cluster of a longer prefix.
+    # For a prefix of the numbers, the last cluster never starts later than for a longer prefix.
     solved = np.full(n + step, n - 1)
     now[0], solved[0] = before[0], 0
     while step := step // 2:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # An n-row matrix with m nonzero entries is rotated only if n^2 is at most MOST_SQUARES * m.
 MOST_SQUARES = 4
-# Fraction of rows with entries above which a column is multiplied as a dense array.
+# A column with entries in a larger fraction of rows is multiplied as a dense array.
 COMMON = 0.05
 # Fraction of the mean diagonal entry that is added to make the matrix positive definite.
 RIDGE = 1e-4

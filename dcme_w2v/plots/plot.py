@@ -51,7 +51,7 @@ OPTIONS = {
 Curve = tuple[list[float], list[float]]  # x values (epochs or processed units), y values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # maximum number of points on a curve that is drawn with markers
-_MEASURES_BYTES = 1 << 26  # maximum size of a measures file in bytes
+_MEASURES_BYTES = 1 << 26  # maximum size in bytes of a file that can contain measures
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:

@@ -25,9 +25,9 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
 
 from .options import SearchOptions
 
-SHORTEST, LONGEST = 3, 5  # limits of n-gram lengths; < and > around words count as characters
+SHORTEST, LONGEST = 3, 5  # minimum and maximum n-gram length, counting < and > around words
 GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
-# Number of documents with the best word scores that n-grams and vectors rerank.
+# Number of documents with the best word scores, which n-grams and vectors rerank.
 CANDIDATES = 1000
 SIMILAR = 0.3  # minimum cosine similarity between an unknown query word and its replacements
 ALIKE = 20  # maximum number of replacements per unknown query word
@@ -106,7 +106,7 @@ class Index:
         self._gram_sizes, self._gram_lengths = sizes, counts @ sizes
         self._words_of = grams.tocsc()
         self.vectors = None if rows is None else unit_vectors(np.asarray(counts @ rows))
-        # Term-frequency factors of BM25, which are the same for all queries: (documents, words).
+        # Term-frequency factors of BM25 (documents x words), which are the same for all queries.
         postings = counts.tocsc()
         data = self._saturated(postings.data, self.lengths, postings.indices)
         parts = (data.astype(np.float32), postings.indices, postings.indptr)

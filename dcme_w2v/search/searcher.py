@@ -128,7 +128,7 @@ class Search(Shown):
             table = SentenceTable(for_text(self.vectors), EncodeOptions())
             rows = table.vectors_of([word] for word in words)
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
-        named = list(names)  # read the names last: a generator may add to them
+        named = list(names)  # `names` may be complete only after all texts have been read
         if named and len(named) != len(beginnings):
             raise UsageError(
                 f"there are {len(named)} names for {len(beginnings)} documents; pass one name per "

@@ -80,7 +80,7 @@ class Reading:
         self.words = self._of_table(starting_table(given), only_known=not adds)
         self._buffers: list[U32] = []  # reusable arrays for the word IDs of blocks
         self._tables: list[core.Table] = []  # reusable empty word tables
-        self._kept: KeptBlocks | None = None  # the blocks, if the source can be read only once
+        self._kept: KeptBlocks | None = None  # stored blocks of a source that can be read only once
         # Number of tokens in held-out lines for each word ID.
         self.held_out: I64 = np.zeros(0, dtype=np.int64)
         self.held_out_tokens = 0

@@ -248,7 +248,7 @@ def hash_of(arrays: Iterable[Array]) -> str:
 
 
 CACHE_LINE = 64
-SPARE = CACHE_LINE // 4  # extra float32 items that allow a table to start at a cache line
+SPARE = CACHE_LINE // 4  # extra float32 items, which allow a table to start at a cache line
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:

@@ -107,7 +107,7 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    # These fields have no options; they correspond to Q and beta in the DCME paper.
+    # top_items and beta are not options; they are Q and beta in the DCME paper.
     top_items: int = 10
     beta: float = 1.0
     min_lr: float | None = None  # final learning rate; None means 1/10,000 of the initial rate
@@ -424,10 +424,10 @@ class PresetOptions(Checked):
 Options = TypeVar("Options", bound=TrainOptions)
 
 # Default options: first for all objectives, then per objective, then per objective with CBOW.
-# The measurements behind these defaults are in docs/decisions/word-defaults.md.
+# docs/decisions/word-defaults.md reports the measurements behind the defaults.
 # With CBOW and ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
 # With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
-# With dcme, training diverges at rates above a few thousandths, and without a prior at most rates.
+# Training with dcme diverges at rates above a few thousandths (without a prior, at nearly all).
 # CBOW with ns outputs the sum of both tables, and draws ten samples from a flatter distribution.
 # Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {

@@ -317,7 +317,7 @@ class Machine:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
-        # With --output-tables, sums are stored in an additional table.
+        # With --output-tables, sums of input and context vectors need an additional table.
         rows += words * (job.output_tables is not None)
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text

@@ -41,7 +41,7 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Maximum number of words to examine; minimum number and fraction that must look tokenized.
+# Maximum number of words to examine, and minimum number and fraction that must look tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches a special token, such as </s> or <unk>
 _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
