@@ -1,10 +1,48 @@
-/* Scales entries of sparse rows, and writes them as text. */
+/* Counts, transposes and scales entries of sparse rows, and writes them as text. */
 #include "documents/documents.h"
 
 #include "common/integer.h"
 #include "vectors/vectors.h"
 
 #include <math.h>
+
+void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts, int64_t n,
+                    int64_t width, int64_t *to_starts, int32_t *to_columns, float *to_values) {
+    for (int64_t i = starts[0]; i < starts[n]; i++)
+        to_starts[columns[i]]++;
+    for (int64_t column = 1; column <= width; column++)
+        to_starts[column] += to_starts[column - 1]; /* the end of each new row */
+    for (int64_t row = n - 1; row >= 0; row--)
+        for (int64_t i = starts[row + 1] - 1; i >= starts[row]; i--) {
+            int64_t to = --to_starts[columns[i]];
+            to_columns[to] = (int32_t)row;
+            to_values[to] = values[i];
+        }
+}
+
+void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
+                      int64_t *place, int64_t *row_starts, int32_t *columns, float *counts) {
+    int64_t found = row_starts[0] = 0;
+    for (int64_t row = 0; row < documents->count; row++) {
+        int64_t begin = found;
+        for (int64_t i = documents->starts[row]; i < documents->starts[row + 1]; i++) {
+            uint32_t word = documents->ids[i];
+            for (int64_t j = starts[word]; j < starts[word + 1]; j++) {
+                int64_t *at = place + parts[j];
+                if (*at < begin) {
+                    *at = found++;
+                    if (columns) {
+                        columns[*at] = parts[j];
+                        counts[*at] = 0;
+                    }
+                }
+                if (columns)
+                    counts[*at]++;
+            }
+        }
+        row_starts[row + 1] = found;
+    }
+}
 
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n) {
     char *next = out;

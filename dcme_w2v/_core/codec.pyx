@@ -140,6 +140,50 @@ def scale_blocks(float[::1] values, const int32_t[::1] columns, const int64_t[::
         dcme_scale_blocks(&values[0], &columns[0], &starts[0], n, &is_second[0])
 
 
+def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
+              int64_t width):
+    """Return the columns, values and starts of the transposed rows, whose columns ascend."""
+    cdef int64_t n = starts.shape[0] - 1
+    check_starts(starts, n, min(values.shape[0], columns.shape[0]))
+    check_below(columns, width)
+    cdef int64_t[::1] to_starts = np.zeros(width + 1, np.int64)
+    cdef int32_t[::1] to_columns = np.empty(starts[n] - starts[0], np.int32)
+    cdef float[::1] to_values = np.empty(starts[n] - starts[0], np.float32)
+    with nogil:
+        dcme_transpose(&columns[0], &values[0], &starts[0], n, width, &to_starts[0],
+                       &to_columns[0], &to_values[0])
+    return np.asarray(to_columns), np.asarray(to_values), np.asarray(to_starts)
+
+
+def count_parts(const int64_t[::1] texts, const uint32_t[::1] words, const int64_t[::1] starts,
+                const int32_t[::1] parts, int64_t width):
+    """Count the parts of the words in each text; return columns, counts and row starts.
+
+    The words of text i are at texts[i] .. texts[i + 1] - 1 of `words`, and the parts of word w at
+    starts[w] .. starts[w + 1] - 1 of `parts`, all below `width`.
+    """
+    cdef int64_t i, n = texts.shape[0] - 1
+    cdef int64_t[::1] place, row_starts = np.empty(n + 1, np.int64)
+    cdef int32_t[::1] columns
+    cdef float[::1] counts
+    check_starts(texts, n, words.shape[0])
+    check_starts(starts, starts.shape[0] - 1, parts.shape[0])
+    check_below(parts, width)
+    for i in range(words.shape[0]):
+        if words[i] >= starts.shape[0] - 1:
+            raise ValueError("a word is out of range")
+    cdef dcme_documents documents = dcme_documents(n, &texts[0], &words[0])
+    place = np.full(width, -1)
+    with nogil:
+        dcme_count_parts(&documents, &starts[0], &parts[0], &place[0], &row_starts[0], NULL, NULL)
+    place = np.full(width, -1)
+    columns, counts = np.empty(row_starts[n], np.int32), np.empty(row_starts[n], np.float32)
+    with nogil:
+        dcme_count_parts(&documents, &starts[0], &parts[0], &place[0], &row_starts[0], &columns[0],
+                         &counts[0])
+    return np.asarray(columns), np.asarray(counts), np.asarray(row_starts)
+
+
 def write_entries(const int32_t[::1] columns, const float[::1] values):
     """Return the entries in the form " column:value" as bytes, with columns numbered from 1."""
     cdef int64_t n = columns.shape[0], length

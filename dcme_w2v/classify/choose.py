@@ -18,13 +18,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import inner_products, rotated
+from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix, inner_products, rotated
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -121,7 +120,7 @@ class Problem:
     given: ClassifyOptions
     several: bool = False
     features: Sequence[Setting] = ({},)
-    under: Callable[[Setting], csr_matrix] | None = None
+    under: Callable[[Setting], AnyRows] | None = None
     is_unit: bool = False
     second_block: Callable[[Setting], Bools] | None = None
 
@@ -145,7 +144,7 @@ class Problem:
             given=replace(given, loss="hinge"),
         )  # fmt: skip
 
-    def rows(self, setting: Setting) -> csr_matrix:
+    def rows(self, setting: Setting) -> AnyRows:
         """Convert the documents to rows, with the features that a setting specifies."""
         return self.data.matrix if self.under is None else self.under(setting)
 
@@ -507,8 +506,8 @@ class Search:
         self._received, self._failed = received or ReceivedSignal(), False
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
-        self._rotated: dict[int, tuple[csr_matrix, csr_matrix]] = {}
-        self._second: tuple[csr_matrix, F32] | None = None
+        self._rotated: dict[int, tuple[AnyRows, AnyRows]] = {}
+        self._second: tuple[AnyRows, F32] | None = None
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
         self._folds = folds_of(rarest(data, problem.classes), FOLDS, random, data.groups)
@@ -599,7 +598,7 @@ class Search:
                 raise
         return [self._found[_key(one, measure, share)] for one in settings]
 
-    def _rows(self, setting: Setting) -> csr_matrix:
+    def _rows(self, setting: Setting) -> AnyRows:
         """Return the document rows for a setting, rotated if it uses the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
@@ -609,11 +608,11 @@ class Search:
             self._rotated[id(rows)] = rows, rotated(rows, partial(self._products, setting))
         return self._rotated[id(rows)][1]
 
-    def _products(self, setting: Setting, rows: csr_matrix) -> F32:
+    def _products(self, setting: Setting, rows: AnyRows) -> F32:
         """Return the inner products of rows, caching those of the second block of columns."""
         if self.problem.second_block is None:
-            return inner_products(rows)
-        is_second = self.problem.second_block(setting)
+            return inner_products(as_matrix(rows))
+        is_second, rows = self.problem.second_block(setting), as_matrix(rows)
         first, second = (rows[:, np.flatnonzero(one)] for one in (~is_second, is_second))
         known = self._second and self._second[0]
         if known is None or not all(
@@ -729,7 +728,7 @@ def choose(
     return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
 
 
-def factors_without_unknown(rows: csr_matrix, held: I64, learned: I64) -> F64:
+def factors_without_unknown(rows: AnyRows, held: I64, learned: I64) -> F64:
     """Return the factor by which normalizing without unknown features lengthens each held-out row.
 
     A feature that no training row has gets no weight, but makes the other values of a row of unit

@@ -17,7 +17,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array
-from dcme_w2v.numeric.sparse_rows import CompressedRows, as_matrix
+from dcme_w2v.numeric.sparse_rows import CompressedRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -57,8 +57,9 @@ def pack_levels(levels: csr_matrix | CompressedRows, kinds: U8) -> tuple[U8, U8]
     Features with the same entry in `kinds`, the quantized idf, are stored side by side, because
     their levels are similar.
     """
-    rows = as_matrix(levels[np.argsort(kinds, kind="stable")]).tocoo()
-    return pack_ascending(rows.row * np.int64(levels.shape[1]) + rows.col), pack(rows.data)
+    rows = levels[np.argsort(kinds, kind="stable")]
+    first = np.repeat(np.arange(levels.shape[0]) * levels.shape[1], np.diff(rows.indptr))
+    return pack_ascending(first + rows.indices), pack(rows.data)
 
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> CompressedRows:

@@ -14,15 +14,15 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import CompressedRows, fit_columns, truncate_columns
 from dcme_w2v.platform import PathLike
+from dcme_w2v.text.select_vocabulary import ids_of, starting_table
 from dcme_w2v.training.progress import Reporter
 
 from .choose import OutOfFold, accuracy
@@ -76,34 +76,33 @@ class GrownFeatures(TextFeatures):
         documents: Iterable[Text],
         most: Callable[[], tuple[int, bool]] | None = None,
         weights: Sequence[float] | F64 = (),
-    ) -> csr_matrix:
+    ) -> CompressedRows:
         """Add columns for new features, and return the rows of the new documents."""
-        before = self._before
+        before, known = self._before, np.arange(self._before.columns)
         if before.names is None:
             if before.buckets is not None:
                 self._set_buckets(before.buckets)
-            counts, place = self._counts(documents, self._hashed, before.columns).matrix(), None
+            counts, place = self._counts(documents, self._hashed, before.columns), known
         else:
             counts = self._chosen(self._read(documents, None, weights)[0], ANY)
             assert self.names is not None
-            column = {name: i for i, name in enumerate(before.names.spellings())}
-            place = [column.setdefault(name, len(column)) for name in self.names.spellings()]
-            counts = _moved(counts, np.array(place, dtype=np.int32), len(column))
+            table = starting_table(before.names)
+            place = ids_of(table, self.names).astype(np.int64)
+        width = max(len(known), int(place.max(initial=-1)) + 1)
         own = np.asarray(weights, dtype=np.float64)
-        new = documents_with(counts, own / own.mean() if len(own) else None)
-        total = new + self._earlier(new, counts.shape[0])
-        order = np.arange(len(new))
-        if place is not None:
-            order = np.flatnonzero((total >= self.options.min_df) | (order < before.columns))
-            limit = max(before.columns, most()[0] if most else self.options.most_features)
+        new = np.zeros(width)
+        new[place] = documents_with(counts, own / own.mean() if len(own) else None)
+        total, order = new + self._earlier(new, counts.shape[0]), np.arange(width)
+        if before.names is not None:
+            order = np.flatnonzero((total >= self.options.min_df) | (order < len(known)))
+            limit = max(len(known), most()[0] if most else self.options.most_features)
             order = order[np.argsort(-total[order], kind="stable")][:limit]
-            counts = counts[:, order]
-            counts.sort_indices()
-            names = list(column)
-            self.names = Words.from_words([names[old] for old in order.tolist()])
-        self.origin = np.where(order < before.columns, order, -1).astype(np.int32)
-        self.share = np.divide(new, total, out=np.zeros(len(new)), where=total > 0)[order]
-        return self._weigh(counts, total[order])
+            self.names = Words(*table.words(order))
+        column = np.full(width, -1)
+        column[order] = np.arange(len(order))
+        self.origin = np.where(order < len(known), order, -1).astype(np.int32)
+        self.share = np.divide(new, total, out=np.zeros(width), where=total > 0)[order]
+        return self._weigh(counts.in_columns(column[place], len(order)), total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
         """Compute how many earlier documents contain each feature, from the feature's idf.
@@ -117,25 +116,17 @@ class GrownFeatures(TextFeatures):
             found[:known] = new[:known] * self._documents / max(1, documents)
         return self._kept * np.maximum(found, np.arange(len(found)) < known)
 
-    def _weigh(self, counts: csr_matrix, total: F64) -> csr_matrix:
+    def _weigh(self, counts: CompressedRows, total: F64) -> CompressedRows:
         """Multiply counts by idf values that are computed from earlier and new documents."""
         self._set_idf(total, counts.shape[0] + self._kept * self._documents)
         # New features have origin -1, which selects the idf of 1 that is appended here.
         before = np.append(self._before.idf, 1.0)
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
-        return self._weighted(counts).matrix()
+        return self._weighted(counts)
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
         """Accept all features, because the new documents do not show how frequent features are."""
         return np.ones(counts.shape[0], dtype=np.bool_)
-
-
-def _moved(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
-    """Move the columns of a matrix to new positions."""
-    parts = (matrix.data, column_of[matrix.indices], matrix.indptr)
-    found = csr_matrix(parts, shape=(matrix.shape[0], columns))
-    found.sort_indices()
-    return found
 
 
 class Continued:

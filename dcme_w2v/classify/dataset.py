@@ -25,7 +25,7 @@ from dcme_w2v.formats.labels import NO_LABEL
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_sparse_rows
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import truncate_columns
+from dcme_w2v.numeric.sparse_rows import AnyRows, truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
 from .constants import SHORT_TEXT
@@ -93,7 +93,7 @@ class Dataset:
 
     Attributes
     ----------
-    matrix : csr_matrix
+    matrix : csr_matrix, or CompressedRows for text
         Training documents.
     labels : list of tuple of str
         Their labels.
@@ -118,10 +118,10 @@ class Dataset:
         A model trained earlier on other documents, whose classes are added.
     """
 
-    matrix: csr_matrix
+    matrix: AnyRows
     labels: Labels
     unlabeled: int
-    held_matrix: csr_matrix
+    held_matrix: AnyRows
     held_labels: Labels
     is_first: list[bool] = field(default_factory=list)
     columns: int | None = None
@@ -213,7 +213,7 @@ class Dataset:
             return self
         return replace(self, held_matrix=self.text.transform(self.held_texts))
 
-    def by_label(self) -> tuple[Dataset, csr_matrix]:
+    def by_label(self) -> tuple[Dataset, AnyRows]:
         """Split the training data into labeled documents and the rows of unlabeled documents."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)

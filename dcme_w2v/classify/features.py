@@ -13,7 +13,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Bools, read_only
+from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, read_only
 from dcme_w2v.numeric.sparse_rows import (
     CompressedRows,
     stacked,
@@ -34,11 +34,16 @@ from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 
-from .ngrams import NO_TEXTS, NGrams, Subwords, joined_batches
+from .ngrams import (
+    NO_COUNTS,
+    NO_TEXTS,
+    NGrams,
+    Subwords,
+    counts_of,
+    joined_batches,
+    joined_counts,
+)
 from .options import NO_SUBWORDS, SUBWORDS, FeatureOptions
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
 # With more hash values than this, only hash values that occur get a column, which saves memory.
@@ -193,7 +198,7 @@ class TextFeatures:
         documents: Iterable[Text],
         most: Callable[[], tuple[int, bool]] | None = None,
         weights: Sequence[float] | F64 = (),
-    ) -> csr_matrix:
+    ) -> CompressedRows:
         """Choose the columns and return the documents' rows, in one pass over the documents.
 
         Parameters
@@ -221,7 +226,7 @@ class TextFeatures:
         self._counted = counted if size <= self._room else None
         return self._fitted(self._chosen(counted, count), counted.weights)
 
-    def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
+    def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, CompressedRows]:
         """Return features with fewer kinds of n-grams, and the documents' rows with these features.
 
         `options` must equal those of `fit_transform`, except for fewer `lead_ngrams` or no
@@ -237,11 +242,11 @@ class TextFeatures:
         """Whether counts are kept in memory, as `under` requires."""
         return self._counted is not None
 
-    def _fitted(self, counts: CompressedRows | csr_matrix, weights: F64 | None) -> csr_matrix:
+    def _fitted(self, counts: CompressedRows, weights: F64 | None) -> CompressedRows:
         """Compute the idf from counts and document weights, and return the weighted counts."""
         total = counts.shape[0] if weights is None else float(weights.sum())
         self._set_idf(documents_with(counts, weights), total)
-        return self._weighted(counts).matrix()
+        return self._weighted(counts)
 
     def _set_idf(self, present: F64, total: float) -> None:
         """Compute each column's idf from the weights of the documents that contain it.
@@ -266,12 +271,8 @@ class TextFeatures:
         self.buckets = buckets
         self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
 
-    def transform(self, documents: Iterable[Text]) -> csr_matrix:
+    def transform(self, documents: Iterable[Text]) -> CompressedRows:
         """Convert documents to rows of float32, shape (documents, columns)."""
-        return self.rows(documents).matrix()
-
-    def rows(self, documents: Iterable[Text]) -> CompressedRows:
-        """Convert documents to rows like `transform`, but without scipy if documents are few."""
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
@@ -335,7 +336,7 @@ class TextFeatures:
             found.append(column if number >> 31 else ~column)
         return found
 
-    def _chosen(self, counted: Counted, count: int) -> csr_matrix:
+    def _chosen(self, counted: Counted, count: int) -> CompressedRows:
         """Choose the `count` most frequent columns of each block, and return their counts."""
         words, grams, subwords = counted.words, counted.grams, counted.subwords
         used = [*range(1 + len(self._lengths))]
@@ -367,7 +368,7 @@ class TextFeatures:
 
         self.names = names
         self.is_subword = read_only(order >= width)
-        return every.matrix()[order].T.tocsr()
+        return every[order].transposed()
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
         """Return whether each feature occurs in enough documents, but not in too many.
@@ -410,7 +411,7 @@ class TextFeatures:
             row = np.repeat(np.arange(len(batch)), np.diff(batch.starts))
             is_lead = np.arange(len(row)) - batch.starts[row] < self._lead
             rows, ids = np.append(row, row[is_lead]), np.append(batch.ids, batch.ids[is_lead])
-            pieces.append(_counts_of(rows, ids.astype(np.int64), len(batch)))
+            pieces.append(counts_of(rows, ids.astype(np.int64), len(batch)))
             if self._lengths and self._everywhere == 1:
                 starts = np.append(0, np.cumsum(np.minimum(np.diff(batch.starts), self._lead)))
                 batch = Batch(starts, batch.ids[is_lead])
@@ -420,15 +421,15 @@ class TextFeatures:
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)
-        counts = _joined_counts(pieces, None)
+        counts = joined_counts(pieces, None)
         own = (counts, self._lengths, self._everywhere, self._lead)
         grams = NGrams(joined_batches(texts), *own)
         words = numbering.words_of(np.arange(numbering.known))
-        by_feature = [_transposed(counts.matrix()), *map(_transposed, grams.counts)]
+        by_feature = [one.transposed() for one in (counts, *grams.counts)]
         spelled = None
         if subwords is not None:
-            spelled, found = subwords.distinct()
-            by_gram = _transposed(found)
+            spelled, by_text = subwords.distinct()
+            by_gram = by_text.transposed()
             repeated = np.flatnonzero(np.diff(by_gram.indptr) >= REPEATED)
             spelled = spelled.chosen(repeated)
             by_feature.append(by_gram[repeated])
@@ -447,10 +448,10 @@ class TextFeatures:
             lists = list(map(numbered, some))
             flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
             rows = np.repeat(np.arange(len(lists)), list(map(len, lists)))
-            pieces.append(_counts_of(rows, flat, len(lists)))
-        return _joined_counts(pieces, columns)
+            pieces.append(counts_of(rows, flat, len(lists)))
+        return joined_counts(pieces, columns)
 
-    def _weighted(self, counts: CompressedRows | csr_matrix) -> CompressedRows:
+    def _weighted(self, counts: CompressedRows) -> CompressedRows:
         data = counts.data
         if self.options.weighting != "count":
             data = np.sign(data) * (1 + np.log(np.maximum(np.abs(data), 1)))
@@ -459,40 +460,6 @@ class TextFeatures:
         if self.options.norm != "l2":
             return rows
         return within_blocks(rows, self.is_subword) if self.is_subword.any() else unit_rows(rows)
-
-
-def _counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Count the columns per row; return how many columns each row has, the columns, and the counts.
-
-    ~column counts -1.
-    """
-    negative = columns < 0
-    keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative
-    keys.sort()  # sorting is faster than np.unique, which imports numpy.ma
-    first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
-    counts = np.add.reduceat(1 - 2 * (keys & 1), first)
-    first = first[counts != 0]  # features with equal hashes but opposite signs can cancel out
-    sizes = np.bincount(keys[first] >> 33, minlength=count)
-    indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
-    return sizes, indices, counts[counts != 0].astype(np.float32)
-
-
-NO_COUNTS = _counts_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
-
-
-def _joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> CompressedRows:
-    """Join the results of `_counts_of` for consecutive documents."""
-    sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    starts = np.append(0, np.cumsum(sizes))
-    width = columns if columns is not None else int(indices.max(initial=-1)) + 1
-    return CompressedRows((data, indices, starts), (len(sizes), width))
-
-
-def _transposed(matrix: csr_matrix) -> CompressedRows:
-    """Return the transposed matrix, with sorted indices."""
-    columns = matrix.tocsc()
-    shape = (matrix.shape[1], matrix.shape[0])
-    return CompressedRows((columns.data, columns.indices, columns.indptr), shape)
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
@@ -516,7 +483,7 @@ def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
     return with_values(counts, own).sums().round(DECIMALS)
 
 
-def documents_with(counts: CompressedRows | csr_matrix, weights: F64 | None) -> F64:
+def documents_with(counts: CompressedRows, weights: F64 | None) -> F64:
     """Return, for each column, the total weight of the documents that contain its feature."""
     of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
     found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)

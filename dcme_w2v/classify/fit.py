@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.errors import DivergedError, Interrupted, warn
@@ -20,6 +19,7 @@ from dcme_w2v.files.space import memory_limit, shortage
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.lbfgs import HISTORY
 from dcme_w2v.numeric.parallel import one_blas_thread
+from dcme_w2v.numeric.sparse_rows import AnyRows
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
@@ -655,13 +655,13 @@ PIECE = 16384  # documents are scored in batches of this size, as in csrc/classi
 
 
 def resource_estimate(
-    matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
+    matrix: AnyRows, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
     """Estimate the memory that training takes, and compare it with the available memory.
 
     Parameters
     ----------
-    matrix : csr_matrix, shape (documents, features)
+    matrix : AnyRows, shape (documents, features)
         The documents to train on.
     labels : iterable of sequences
         The labels of each document.

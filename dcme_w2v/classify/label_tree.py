@@ -18,6 +18,7 @@ from dcme_w2v._core import models as core
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
+from dcme_w2v.numeric.sparse_rows import as_matrix
 
 from .metrics import Top, best_classes
 from .options import TREES, ClassifyOptions, resolved
@@ -140,6 +141,7 @@ def train_trees(
     sample_weight : ndarray of float32, shape (instances,), optional
         Weights of the instances; all instances of a document have the same weight.
     """
+    matrix = as_matrix(matrix)
     matrix.sort_indices()
     done, found, weights = 0, [], None
     if sample_weight is not None:

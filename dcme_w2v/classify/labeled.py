@@ -7,16 +7,14 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.labels import label_of
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+from dcme_w2v.numeric.sparse_rows import AnyRows
 
 MOST_WEIGHT = 1_000_000  # maximum class weight
 # The lowest-weighted documents are dropped if they add up to at most this share of the weight.
@@ -37,7 +35,7 @@ class Labeled:
 
     Attributes
     ----------
-    matrix : csr_matrix of float32, shape (documents, features)
+    matrix : csr_matrix or CompressedRows, of float32, shape (documents, features)
         The documents.
     labels : sequence of sequence of int
         The labels of each document, at least one.
@@ -48,7 +46,7 @@ class Labeled:
         document is its own group).
     """
 
-    matrix: csr_matrix
+    matrix: AnyRows
     labels: Sequence[Sequence[int]]
     weights: F32 | None = None
     groups: I64 | None = None

@@ -156,7 +156,7 @@ class Predictor(Sealed, Shown, ABC):
         """Convert documents to vectors; raise an error if the model does not take text."""
         if self.text is None:
             raise UsageError("the model classifies vectors, not text; use an svmlight or .npz file")
-        return self.text.rows(texts)
+        return self.text.transform(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Align document vectors with the columns on which the weights were trained."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcme_w2v._core.codec import count_parts
 from dcme_w2v._core.text import Table, text_of
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import I32, I64
+from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import CompressedRows
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.token_ids import Batch, Numbering
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-FEW_WORDS = 5000  # up to this many words are processed without importing scipy
 NO_TEXTS = Batch(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32))
 MAX_WORD = 4096  # longer strings without spaces are probably data, so they are truncated
 
@@ -39,15 +35,13 @@ class NGrams:
 
     Attributes
     ----------
-    counts : list of csr_matrix
+    counts : list of CompressedRows
         The counts of the n-grams of each length, shape (documents, n-grams).
     """
 
     def __init__(
         self, texts: Batch, words: CompressedRows, lengths: range, everywhere: int, lead: int
     ) -> None:
-        from scipy.sparse import csr_matrix
-
         self._flat, size = texts.ids, np.diff(texts.starts)
         document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
         place = np.arange(len(document)) - texts.starts[document]
@@ -58,7 +52,7 @@ class NGrams:
         first_document[words.indices[::-1]] = rows[::-1]
         documents, firsts = [first_document], [np.arange(self._words)]
         sizes = [np.ones(self._words, dtype=np.int64)]
-        self.counts: list[csr_matrix] = []
+        self.counts: list[CompressedRows] = []
         shorter = self._flat.astype(np.int64)  # ID of the (n-1)-gram that starts at each word
         for n in lengths:
             is_inside = document[: 1 - n] == document[n - 1 :]
@@ -68,9 +62,8 @@ class NGrams:
             keys = shorter[starts] * self._words + self._flat[starts + n - 1]
             _, first, found = np.unique(keys, return_index=True, return_inverse=True)
             shorter[starts] = found
-            ones = np.ones(len(starts), dtype=np.float32)
-            shape = len(texts), len(first)
-            self.counts.append(csr_matrix((ones, (document[starts], found)), shape=shape))
+            own = counts_of(document[starts].astype(np.int64), found, len(texts))
+            self.counts.append(joined_counts([own], len(first)))
             documents.append(document[starts[first]])
             firsts.append(starts[first])
             sizes.append(np.full(len(first), n))
@@ -112,14 +105,14 @@ class Subwords:
         """Add texts in which words are separated by whitespace."""
         self._texts.append(self._numbering.batch([*texts]))
 
-    def distinct(self) -> tuple[Words, csr_matrix]:
+    def distinct(self) -> tuple[Words, CompressedRows]:
         """Return the distinct n-grams by first appearance, and their counts per text.
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
         table = Table()
         counts = self._counts(table, learns=True)
-        return Words(*table.words(np.arange(len(table)))), counts.matrix()
+        return Words(*table.words(np.arange(len(table)))), counts
 
     def counts(self, table: Table) -> CompressedRows:
         """Count the n-grams that a table contains, without sorting the columns."""
@@ -131,7 +124,9 @@ class Subwords:
         marked = np.frombuffer(text, dtype=np.uint8)
         offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
         starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
-        return _product(joined_batches(self._texts), starts, ids, len(table))
+        texts, width = joined_batches(self._texts), len(table)
+        columns, found, rows = count_parts(texts.starts, texts.ids, starts, ids, width)
+        return CompressedRows((found, columns, rows), (len(texts), width))
 
 
 def joined_batches(batches: list[Batch]) -> Batch:
@@ -141,25 +136,32 @@ def joined_batches(batches: list[Batch]) -> Batch:
     return Batch(starts, np.concatenate([one.ids for one in batches]))
 
 
+def counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
+    """Count the columns per row; return how many columns each row has, the columns, and the counts.
+
+    ~column counts -1.
+    """
+    negative = columns < 0
+    keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative
+    keys.sort()  # sorting is faster than np.unique, which imports numpy.ma
+    first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
+    counts = np.add.reduceat(1 - 2 * (keys & 1), first)
+    first = first[counts != 0]  # features with equal hashes but opposite signs can cancel out
+    sizes = np.bincount(keys[first] >> 33, minlength=count)
+    indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
+    return sizes, indices, counts[counts != 0].astype(np.float32)
+
+
+NO_COUNTS = counts_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+
+
+def joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> CompressedRows:
+    """Join the results of `counts_of` for consecutive documents."""
+    sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    starts = np.append(0, np.cumsum(sizes))
+    width = columns if columns is not None else int(indices.max(initial=-1)) + 1
+    return CompressedRows((data, indices, starts), (len(sizes), width))
+
+
 def _shortened(word: bytes) -> bytes:
     return word if len(word) <= MAX_WORD else word.decode()[:MAX_WORD].encode()
-
-
-def _product(texts: Batch, starts: I64, ids: I32, columns: int) -> CompressedRows:
-    """Add up n-gram counts of words per text, without importing scipy if there are few words."""
-    shape, ends, words = (len(texts), columns), texts.starts, texts.ids.view(np.int32)
-    if len(words) > FEW_WORDS:
-        from scipy.sparse import csr_matrix
-
-        ones = [np.ones(len(one), dtype=np.float32) for one in (words, ids)]
-        of_words = csr_matrix((ones[1], ids, starts), (len(starts) - 1, columns))
-        found = csr_matrix((ones[0], words, ends), (len(texts), len(starts) - 1)) @ of_words
-        return CompressedRows((found.data, found.indices, found.indptr), shape)
-    of_words = CompressedRows((ids, ids, starts), (len(starts) - 1, columns))[words]
-    rows = np.repeat(np.repeat(np.arange(len(texts)), np.diff(ends)), np.diff(of_words.indptr))
-    keys = np.sort((rows << 32) | of_words.indices)
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    data = np.diff(first, append=len(keys)).astype(np.float32)
-    sizes = np.bincount(keys[first] >> 32, minlength=len(texts))
-    indices = (keys[first] & 0xFFFFFFFF).astype(np.int32)
-    return CompressedRows((data, indices, np.append(0, np.cumsum(sizes))), shape)

@@ -11,6 +11,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
+from dcme_w2v.numeric.sparse_rows import CompressedRows
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from . import predict
@@ -129,7 +130,10 @@ def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
     """Convert documents to rows with the columns of a compressed model."""
     if not isinstance(model, ShrunkModel) or model.text is None:
         return rows
-    return replace(rows, matrix=rows.matrix[:, model.origin])
+    assert model.origin is not None and isinstance(rows.matrix, CompressedRows)
+    place = np.full(rows.matrix.shape[1], -1)
+    place[model.origin] = np.arange(len(model.origin))
+    return replace(rows, matrix=rows.matrix.in_columns(place, len(model.origin)))
 
 
 def _without_idle(model: Classifier, data: Labeled) -> Classifier:

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
+from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix
 
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
@@ -22,13 +22,13 @@ ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss, which is computed from float32 scores
 
 
-def is_dense(rows: csr_matrix) -> bool:
+def is_dense(rows: AnyRows) -> bool:
     """Return whether rows are dense, as numeric features are, rather than sparse like text."""
     return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
 
 
 def solve(
-    matrix: csr_matrix,
+    matrix: AnyRows,
     documents: I64,
     labels: I32,
     classes: int,
@@ -61,14 +61,14 @@ def solve(
 
 def loss_and_gradient_at(
     weights: Weights,
-    matrix: csr_matrix,
+    matrix: AnyRows,
     documents: I64,
     labels: I32,
     options: ClassifyOptions,
     sample_weight: F32 | None,
 ) -> Callable[[], tuple[float, F64]]:
     """Return a function that computes the loss (sum of -log p) and its gradient at `weights`."""
-    rows, classes = core.SparseRows(matrix), weights.classes
+    rows, classes = core.SparseRows(as_matrix(matrix)), weights.classes
     instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
     columns = core.Columns(rows, instances)
 
@@ -80,7 +80,7 @@ def loss_and_gradient_at(
     return evaluate
 
 
-def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
+def _columns(matrix: AnyRows, options: ClassifyOptions) -> tuple[F64, F64] | None:
     """Return the means and scales that standardize dense columns, or None for sparse rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, so that fewer
@@ -92,7 +92,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
         return None
     mean, squares, step = np.zeros(width), np.zeros(width), rows_at_once(width)
     for begin in range(0, count, step):
-        block = matrix[begin : begin + step].toarray().astype(np.float64)
+        block = as_matrix(matrix[begin : begin + step]).toarray().astype(np.float64)
         mean += block.sum(axis=0) / count
         squares += np.square(block).sum(axis=0) / count
     variance = squares - mean**2

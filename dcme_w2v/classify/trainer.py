@@ -17,7 +17,7 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
-from dcme_w2v.numeric.sparse_rows import with_values
+from dcme_w2v.numeric.sparse_rows import as_matrix, with_values
 from dcme_w2v.training.trainer import Progress, Trainer, core_options, kernels_named, new_table
 
 from .metrics import log_softmax, relevance
@@ -56,7 +56,7 @@ def similar_neighbors(
     some = by_class[place < DOCUMENTS_A_CLASS]
     random = np.random.default_rng(seed)
     signs = random.integers(0, 2, (matrix.shape[1], DIMENSIONS), dtype=np.int8)
-    projected = matrix[documents[some]] @ (signs * np.float32(2) - np.float32(1))
+    projected = as_matrix(matrix[documents[some]]) @ (signs * np.float32(2) - np.float32(1))
     points = np.zeros((classes, DIMENSIONS), dtype=np.float64)
     np.add.at(points, labels[some], projected)
     return _split(unit_vectors(points), np.arange(classes))

@@ -28,6 +28,7 @@ from dcme_w2v.files.paths import as_paths
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.numeric.arrays import I64
+from dcme_w2v.numeric.sparse_rows import as_matrix
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
@@ -93,8 +94,9 @@ def fit_files(
             everything = _chosen(everything, options, reporter)
             text = everything.text
         read, unlabeled = everything.by_label()
-        matrix, groups = read.matrix[rows], read.groups[rows]
-        data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
+        matrix, groups = as_matrix(read.matrix[rows]), read.groups[rows]
+        own = matrix, numbers, as_matrix(unlabeled), len(classes), options, rows, groups
+        data = TrainingRows(*own)
         counted = replace(everything, unlabeled=unlabeled.shape[0])
         reporter.message(corpus_line(counted, classes))
         for warning in check_data(data, classes):

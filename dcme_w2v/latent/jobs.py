@@ -23,6 +23,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import bytes_of
+from dcme_w2v.numeric.sparse_rows import as_matrix
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
@@ -111,7 +112,7 @@ def _fitted(
 
     labels = read.data.labels if classes else None
     multilabel = bool(classes) and read.multilabel
-    model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
+    model = learn(as_matrix(read.matrix), labels, classes, options, reporter, read.text, multilabel)
     model.record.update({COLUMNS: read.columns, "heldout": {}})
     if read.holdout is not None:
         found = model.record["heldout"] = measured(model, read.holdout)

@@ -1,20 +1,20 @@
 """Validate sparse rows, scale them to unit length, and drop or add columns.
 
-Commands that predict or load a model use `CompressedRows` instead of `scipy.sparse`, because
-importing scipy takes as long as a prediction.
+Commands that classify text or load a model use `CompressedRows` instead of `scipy.sparse`, because
+importing scipy takes longer than a prediction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.codec import scale_blocks
+from dcme_w2v._core.codec import scale_blocks, transpose
 from dcme_w2v.errors import UsageError
 
-from .arrays import F32, F64, Array, Bools
+from .arrays import F32, F64, I64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -68,11 +68,27 @@ class CompressedRows:
         """Return the sum of each row."""
         return np.diff(np.append(0.0, np.cumsum(self.data, dtype=np.float64))[self.indptr])
 
+    def transposed(self) -> CompressedRows:
+        """Return the transposed matrix, whose columns are sorted."""
+        starts = np.asarray(self.indptr, dtype=np.int64)
+        columns, data, starts = transpose(self.indices, self.data, starts, self.shape[1])
+        return CompressedRows((data, columns, starts), (self.shape[1], self.shape[0]))
+
+    def in_columns(self, place: I64, width: int) -> CompressedRows:
+        """Move each column to a new place, or drop it if its place is negative."""
+        rows = self.entries(place[self.indices] >= 0)
+        columns = place[rows.indices].astype(np.int32)
+        moved = CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], width))
+        return moved.transposed().transposed()
+
     def matrix(self) -> csr_matrix:
         """Return a csr_matrix that shares the arrays of these rows."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
+
+
+AnyRows: TypeAlias = "csr_matrix | CompressedRows"
 
 
 def stacked(parts: Sequence[CompressedRows]) -> CompressedRows:
@@ -90,7 +106,7 @@ def is_sparse(matrix: Any) -> bool:
     return hasattr(matrix, "tocsr")
 
 
-def as_matrix(rows: csr_matrix | CompressedRows) -> csr_matrix:
+def as_matrix(rows: AnyRows) -> csr_matrix:
     """Return rows as a csr_matrix without copying their arrays."""
     return rows.matrix() if isinstance(rows, CompressedRows) else rows
 

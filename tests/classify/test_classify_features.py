@@ -22,7 +22,7 @@ FORMS = "NFC", "NFD"
 
 def fitted(**options):
     features = TextFeatures(FeatureOptions(**{"weighting": "count", "norm": "none", **options}))
-    return features, features.fit_transform(TEXTS).toarray()
+    return features, features.fit_transform(TEXTS).matrix().toarray()
 
 
 def test_features_are_word_counts_by_descending_frequency():
@@ -53,7 +53,7 @@ def test_tokens_are_those_of_word_vectors(text, words):
 def test_ngrams_of_characters_are_of_one_normal_form():
     features = TextFeatures(FeatureOptions(subwords="1-4"))
     rows = features.fit_transform([unicodedata.normalize(f, "Für é").encode() for f in FORMS])
-    assert np.array_equal(*rows.toarray())
+    assert np.array_equal(*rows.matrix().toarray())
 
 
 @pytest.mark.parametrize("given, words", [("", 1), ("--tokens spaces", 0)])
@@ -69,7 +69,7 @@ def test_ngrams_of_the_first_words():
     names = [features.name(i) for i in range(features.columns)]
     assert [name for name in names if " " in name] == ["b a", "a c", "é b"]
     assert rows.sum() == fitted(lead=2)[1].sum() + 3
-    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
+    assert np.array_equal(features.transform(TEXTS).matrix().toarray(), rows)
     assert np.array_equal(fitted(lead=2, lead_ngrams=2, ngrams=2)[1], fitted(lead=2, ngrams=2)[1])
 
 
@@ -97,7 +97,7 @@ def test_weighting_and_length():
     features, weighted = fitted(weighting="tfidf")
     # "a" is in two of four texts
     assert weighted[0, 1] == pytest.approx((1 + np.log(2)) * (np.log(4 / 2) + 1))
-    assert np.array_equal(features.transform(TEXTS).toarray(), weighted)
+    assert np.array_equal(features.transform(TEXTS).matrix().toarray(), weighted)
     lengths = np.linalg.norm(fitted(norm="l2")[1], axis=1)
     assert lengths == pytest.approx([1, 0, 1, 1])
 
@@ -118,7 +118,7 @@ def test_a_text_of_weight_w_is_w_texts(options):
 
     def transformed(*given):
         found = TextFeatures(FeatureOptions(**options).with_lead())
-        rows = found.fit_transform(*given).toarray()[:302]
+        rows = found.fit_transform(*given).matrix().toarray()[:302]
         return [found.name(i) for i in range(found.columns)], found.idf.tolist(), rows.tolist()
 
     wanted = transformed(texts + copies)
@@ -132,9 +132,9 @@ def test_hashing_keeps_the_inner_products_on_average():
     assert rows.shape == (4, 4096)
     _, plain = fitted()
     assert np.array_equal(rows @ rows.T, plain @ plain.T)  # no collisions among four words
-    signs = features.transform([b"%d" % i for i in range(400)]).sum(axis=1)
+    signs = features.transform([b"%d" % i for i in range(400)]).matrix().sum(axis=1)
     assert abs((signs > 0).mean() - 0.5) < 0.1
-    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
+    assert np.array_equal(features.transform(TEXTS).matrix().toarray(), rows)
 
 
 def test_texts_without_words():
@@ -179,7 +179,7 @@ def test_rows_of_new_texts_equal_counts_of_their_ngrams(options):
     features = TextFeatures(FeatureOptions(weighting="count", norm="none", **options))
     features.fit_transform(MANY[:-2])
     column = {bytes(features.names.raw(i)): i for i in range(features.columns)}
-    found = pickle.loads(pickle.dumps(features)).transform(MANY)
+    found = pickle.loads(pickle.dumps(features)).transform(MANY).matrix()
     assert found.has_sorted_indices and found.dtype == np.float32
     for text, row in zip(MANY, found.toarray(), strict=True):
         grams = features._grams(text)

@@ -55,7 +55,7 @@ def made(tmp_path_factory):
         f"{train} log --weighting log",
     )
     texts = [line.split("\t")[1].encode() for line in lines]
-    rows = load_classifier(place / "text").text.transform(texts)
+    rows = load_classifier(place / "text").text.transform(texts).matrix()
     save_npz(place / "rows.npz", rows)
     run_all(place, f"{train} vectors --labels labels.txt".replace("train.tsv", "rows.npz"))
     return place, texts[90:]

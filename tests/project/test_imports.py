@@ -38,12 +38,14 @@ ALLOWED = [
         "classify predict small docs.tsv --output p.tsv",
         "classify explain c a",
     ]),
-    (COMMAND | {"threadpoolctl"}, [
+    (COMMAND | {"hashlib", "threadpoolctl"}, [  # numpy.random has the first
+        "classify train docs.tsv --init c --output t --quiet",
+        "classify test c docs.tsv",
         "classify predict l docs.tsv --output p.tsv",
         "latent show l",
     ]),
     (COMMAND | OF_SCIPY | {"scipy", "threadpoolctl"}, [
-        "classify train docs.tsv --output t --quiet",
+        "classify train docs.tsv --output t --quiet",  # only with few documents
         "fuse shrink c --output s",
         "classify predict f docs.tsv --output p.tsv",
         "transform l docs.tsv --output p.svm",
