@@ -145,7 +145,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return the numpydoc entries of options, which `names` can rename."""
+    """Return the numpydoc entries of options, renamed according to `names`."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):

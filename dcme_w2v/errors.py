@@ -133,7 +133,7 @@ def import_optional(
 
 
 class Interrupted(DcmeError):
-    """A signal ended the run, which exits with code 128 plus the signal's number."""
+    """A signal ended the run; the program exits with 128 plus the signal's number."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)

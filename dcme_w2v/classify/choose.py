@@ -222,7 +222,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate L2 penalties for the dual solver, which are weaker for few documents."""
+    """Return candidate L2 penalties for the dual solver: weaker ones if there are few documents."""
     count = len(problem.data.labels)
     # Training on few documents needs many epochs if some of them are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
@@ -340,7 +340,7 @@ def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
 
 
 def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
-    """Return the index of the first candidate near the best one (one-SE rule, Breiman et al. 1984).
+    """Return the index of the first candidate not much worse than the best (Breiman et al. 1984).
 
     If `clearly` is negative, another candidate is returned unless it is clearly worse than the
     first.
@@ -482,7 +482,7 @@ class _Over(Exception):
 
 
 class Search:
-    """A search for the best setting, which stores the cross-validation results of all settings.
+    """A settings search that stores the cross-validation results of every setting.
 
     Parameters
     ----------

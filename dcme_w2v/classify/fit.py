@@ -231,7 +231,7 @@ def _divided(
 
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int, most: int = MAX_DOCUMENTS) -> OutOfFold:
-    """Return the scores of labeled documents, or of an evenly spaced sample of them."""
+    """Return the scores of all labeled documents, or of an evenly spaced sample."""
     known = np.array(
         [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
     )
@@ -540,7 +540,7 @@ def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
 
 
 class SgdRun(TrainingRun):
-    """A training run by stochastic gradient descent, which can be resumed."""
+    """A resumable training run by stochastic gradient descent."""
 
     kind, unit = "classes", "documents"
 

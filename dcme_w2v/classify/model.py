@@ -359,7 +359,7 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return a linear model that can score these rows, or None if this model is not linear."""
+        """Return a linear model that can score the rows, or None if this model is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:
@@ -484,11 +484,11 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return a linear model for these rows; it may contain only the weights that they need."""
+        """Return a linear model for the rows, possibly with only the weights that the rows need."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
-        """Return the weights of a class, minus their mean over all classes.
+        """Return the weights of a class minus the mean weights over all classes.
 
         Only differences between classes affect the probabilities.
         """

@@ -233,7 +233,7 @@ def _trained(
 def _saved(
     job: TrainJob, model: Classifier, holdout: Labeled | None, chose: list[str], reporter: Reporter
 ) -> Classifier:
-    """Report the held-out measures of a trained model, save it, and return it."""
+    """Save and return a trained model, and report its held-out measures."""
     found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
         reporter.message(held_out_line(found, len(holdout.labels), chose))

@@ -182,7 +182,7 @@ class Weights(Scorer):
         return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
-        """Set the weights from a matrix in the layout of `get`, which can be memory-mapped."""
+        """Set the weights from a matrix, possibly memory-mapped, in the layout of `get`."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):

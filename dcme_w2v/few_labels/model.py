@@ -1,4 +1,4 @@
-"""The model that `fuse fit` writes, which is a linear classifier with levels."""
+"""The model that `fuse fit` writes: a linear classifier with levels."""
 
 from __future__ import annotations
 

@@ -359,7 +359,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
 
 
 def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
-    """Return the contents of a regular file, which is opened with `open_regular`."""
+    """Open a regular file with `open_regular`, and return its contents."""
     with open_regular(path, largest) as file:
         return file.read()
 
