@@ -1,4 +1,4 @@
-"""The same vectors in spaCy and in sentence-transformers, whichever is installed."""
+"""Load the same vectors in spaCy and in sentence-transformers, whichever is installed."""
 
 import importlib.util
 import tempfile

@@ -1,7 +1,7 @@
-"""A classifier from ten labels per class and many unlabeled texts.
+"""Train a classifier on ten labels per class and many unlabeled texts.
 
-The texts are paragraphs of the documentation inside Python and its packages; a class is a module or
-package.
+The texts are paragraphs of the documentation inside Python and its packages. Each class is a module
+or package.
 """
 
 import collections
@@ -20,8 +20,8 @@ if not Path("docs.tsv").exists():
 lines = Path("docs.tsv").read_text(encoding="utf-8").splitlines()
 documents = [line.split("\t", 1) for line in lines]
 
-# The ten largest classes. The last fifth of the documents is for testing; of the others, ten per
-# class keep their labels.
+# Only the ten largest classes are used. The last fifth of the documents is held out for testing. Of
+# the other documents, ten per class keep their labels.
 counts = collections.Counter(label for label, _ in documents)
 classes = {label for label, _ in counts.most_common(10)}
 documents = [one for one in documents if one[0] in classes]

@@ -1,6 +1,6 @@
-"""A folder of documents becomes a search and a page to explore, in half a minute.
+"""Turn a folder of documents into a search index and a page to explore, in half a minute.
 
-Give the folder as an argument (default: the documentation inside Python and its packages).
+Pass the folder as an argument (default: the documentation inside Python and its packages).
 """
 
 import subprocess

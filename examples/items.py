@@ -1,4 +1,4 @@
-"""Vectors of items from baskets: names that functions of Python's library call together."""
+"""Train item vectors on baskets: the names that each function in Python's library calls."""
 
 import ast
 import sysconfig
@@ -24,7 +24,7 @@ files = [file for file in files if "site-packages" not in file.parts]
 called = [sorted(basket) for file in files for basket in baskets(file) if len(basket) > 1]
 print(f"{len(called):,} functions")
 
-# A fixed window as wide as a large basket, because the order of items has no meaning.
+# The window is fixed and as wide as a large basket, because the order of items has no meaning.
 vectors = dw.train(called, dim=50, window=20, window_mode="fixed", epochs=20, threads=1)
 for name in [one for one in ("recv", "acquire", "mkdir", "sqrt") if one in vectors]:
     near = vectors.most_similar(name, topn=5)
