@@ -163,7 +163,7 @@ def write_files(folder):
         "of": "1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n",
         "asked": "who are they now\n", "other.voc": "who 1\n",
         "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n", "half.tsv": "1.5\ttea\n2.5\tboat\n" * 6,
-        "other.txt": "x 1 2\ny 3 4\n", "c-1.txt": CORPUS,
+        "other.txt": "x 1 2\ny 3 4\n", "c-1.txt": CORPUS, "5.json": '{"address": 5}',
     }  # fmt: skip
     event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
     texts["lv.txt"] = "x\ny\nz\n" * 3

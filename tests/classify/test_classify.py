@@ -163,13 +163,9 @@ def pandas(make):
 
 @pytest.mark.parametrize("labels", [
     np.array(["a", "b", -1, -1]), ["a", "b", None, None], [0, 1, np.nan, np.nan],
-    pandas(lambda pd: pd.Series(["a", "b", pd.NA, pd.NA])),
-    pandas(lambda pd: pd.Series([1, 2, None, None], dtype="Int64")),
-    pa.array(["a", "b", None, None]), pa.array([1, 2, None, None]),
 ])  # fmt: skip
 def test_rows_without_a_label_are_an_error(labels):
-    labels = labels() if callable(labels) else labels
-    with pytest.raises(UsageError, match=r"2 rows without a label \((-1|nan|None|<NA>)\)"):
+    with pytest.raises(UsageError, match=r"2 rows without a label \((-1|nan|None)\)"):
         MaxentClassifier(solver="lbfgs").fit(np.eye(4), labels)
 
 
@@ -185,13 +181,15 @@ def test_marks_of_rows_without_a_label():
 
 @pytest.mark.parametrize("labels", [
     [3, 5, None], [3, 5, np.nan], np.array([3, 5, np.nan]), np.array([3, 5, -1]),
-    pandas(lambda pd: pd.Series([3, 5, None])),
-    pandas(lambda pd: pd.Series([3, 5, None], dtype="Int64")), pa.array([3, 5, None]),
+    pandas(lambda pd: pd.Series([3, 5, None])), pa.array([3, 5, None]),
+    pandas(lambda pd: pd.Series([3, 5, None], dtype="Int64")), ["a", "b", None],
+    pandas(lambda pd: pd.Series(["a", "b", pd.NA])), pa.array(["a", "b", None]),
 ])  # fmt: skip
-def test_integers_beside_nulls_stay_integers(labels):
+def test_labels_beside_nulls_keep_their_type(labels):
     found, unlabeled = split_labels(labels() if callable(labels) else labels)
     assert unlabeled.tolist() == [False, False, True]
-    assert found[:2].tolist() == [3, 5] and found.dtype.kind == "i"
+    kept = found[:2].tolist()
+    assert kept == ["a", "b"] or (kept == [3, 5] and found.dtype.kind == "i")
 
 
 # ---- the engine through its bindings; test_stops.py stops and resumes every objective ----

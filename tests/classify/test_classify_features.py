@@ -137,11 +137,6 @@ def test_hashing_keeps_the_inner_products_on_average():
     assert np.array_equal(features.transform(TEXTS).matrix().toarray(), rows)
 
 
-def test_texts_without_words():
-    with pytest.raises(CorpusError, match="no words"):
-        TextFeatures(FeatureOptions()).fit_transform([b"", b" . "])
-
-
 def test_words_in_too_few_or_too_many_documents_are_dropped():
     documents = [b"the cat sat", b"the dog sat", b"the bird", b"the the fish sat"]
     options = FeatureOptions(min_df=2, max_df=0.8)

@@ -82,14 +82,6 @@ def test_scores_are_those_of_linear_svc(strength):
     assert np.abs(ours / MARGIN - svm.decision_function(rows)).max() < 0.01
 
 
-@pytest.mark.parametrize("options, said", [
-    ({"loss": "softmax"}, "requires"), ({"l2": 0.0}, "requires"),
-])  # fmt: skip
-def test_it_needs_the_hinge_loss_and_a_penalty(options, said):
-    with pytest.raises(ValueError, match=said):
-        MaxentClassifier(solver="dual", **options).fit(np.eye(4), [0, 1, 0, 1])
-
-
 def test_rotated_rows_have_the_same_inner_products():
     rows = rows_of(30, 2000)[[*range(29), 3]]  # equal documents have a Cholesky factor, too
     short = rotated(rows)

@@ -182,13 +182,9 @@ def test_other_labels_are_an_error_at_fit(labels, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("texts, labels, message", [
-    ([], [], "no text has a label; use texts with at least two different labels"),
-    (["?", "!"], ["x", "y"], "no words"),
-])  # fmt: skip
-def test_texts_that_cannot_be_learned_are_an_error(texts, labels, message):
-    with pytest.raises(ValueError, match=message):
-        TextClassifier().fit(texts, labels)
+def test_no_text_is_an_error():
+    with pytest.raises(ValueError, match="no text has a label; use texts with at least two dif"):
+        TextClassifier().fit([], [])
 
 
 def test_lists_of_one_label_stay_lists_after_a_load():

@@ -66,9 +66,6 @@ def test_topics(folder, cli):
         "over 5 topics; 5 have fewer than 1000 words, which increases their coherence\n" in cli.err
     )
     assert float(cli.rows("scdv topics m --word w1")[0][0]) > 0.05
-    assert cli.error("scdv topics m --word none").startswith(
-        "error: none: is not among the model's "
-    )
     for features in ("average", "tfidf"):
         cli(f"scdv fit docs --vectors v.txt --output other --representation {features}")
         assert f"a model with --representation {features} has no topics" in cli.error(

@@ -120,7 +120,8 @@ def test_extreme_numbers_cause_no_raw_warning(here, cli, values):
         "classify train d.svm --output tree --objective tree --threads 1",
         "classify train d.svm --output ns --objective ns --threads 1",
         "classify test m d.svm", "classify predict m d.svm --output p", "classify explain m",
-        "latent fit d.svm --output l --latent 2 --unsupervised", "transform l d.svm --output r.svm",
+        "latent fit d.svm --output l --latent 2 --unsupervised --starts 3",
+        "transform l d.svm --output r.svm",
         "train t --output i.bin --dim 6 --init v.txt --epochs 1 --threads 1",
     ):  # fmt: skip
         assert cli.run(command) in (0, 1, 2)

@@ -413,20 +413,6 @@ def test_a_cluster_without_workers_is_one_line_of_error(processes, tmp_path, mon
     assert f"{address}: too few workers connected within 1 s; start some with dask work" in said
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "local", "local:", "local:-1", "local:99999", "http://x:1", "nowhere.json", "tcp:",
-        "tcp://localhost", "5.json", ".",
-    ],
-)  # fmt: skip
-def test_an_invalid_address(address, here):
-    """Dask prints a traceback for an address without a port."""
-    (here / "5.json").write_text('{"address": 5}')
-    with pytest.raises(UsageError, match=r"cluster.*HOST:PORT"), open_cluster(address):
-        pass
-
-
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
     monkeypatch.setattr(dask, "__version__", "9.9")
     with pytest.raises(ClusterError, match=r"worker 127.0.0.1:\d+ has dcme-w2v .*has dcme-w2v 9.9"):

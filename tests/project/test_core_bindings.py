@@ -125,11 +125,6 @@ def test_nothing_becomes_nothing(call):
     assert not (found if isinstance(found, int) else len(found))
 
 
-def test_pieces_of_a_state_have_names():
-    names = [name for name, _ in trainer().state()]
-    assert len(set(names)) > 8 and all(names)
-
-
 def test_negligible_probabilities_are_zero():
     """Products with denormal numbers would take many times as long."""
     scores = np.array([0, -50, -70, -85, -100, -1000], np.float32)

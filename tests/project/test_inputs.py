@@ -168,9 +168,10 @@ def test_counts_have_bounds_and_are_integers(fitted, name, value):
 
 
 def test_thresholds_have_bounds_and_are_numbers(fitted):
-    for value in (-1, 2, float("nan"), "0.5"):
-        with pytest.raises(UsageError, match="must be from 0 to 1"):
-            fitted["classifier"].predict(TEXTS, min_probability=value)
+    for value in (-1, 2, float("nan"), "0.5", 0):
+        if value != 0:
+            with pytest.raises(UsageError, match="must be from 0 to 1"):
+                fitted["classifier"].predict(TEXTS, min_probability=value)
         with pytest.raises(UsageError, match="must be above 0 and at most 1"):
             fitted["search"].duplicates(value)
 

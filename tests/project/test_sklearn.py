@@ -337,8 +337,6 @@ def test_token_lists_are_documents_of_scdv():
         assert (found != wanted).nnz == 0
     read_once = SCDV(word_vectors(), clusters=2).fit_transform(text for text in texts)
     assert (read_once != wanted).nnz == 0
-    with pytest.raises(ValueError, match=r"document 0.*whitespace"):
-        SCDV(word_vectors()).fit([["w1", "w2 w3"]])
 
 
 def test_estimators_report_progress():

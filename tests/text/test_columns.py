@@ -346,7 +346,7 @@ def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
     words = [f"w{n}" for n in range(30)]
     ends = "\n \n\n \n\t\n\r\n\n\n"
     random = np.random.default_rng(block)
-    for number in range(6):
+    for number in range(3):
         text = "".join(
             word + random.choice([" ", "\n", "\r\n", "\n\n", "\n \n", ends]) for word in words
         )

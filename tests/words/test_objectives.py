@@ -169,13 +169,13 @@ def test_blocks_of_any_size(dim, negative, block):
         "lr": 0.2,
     }
     sizes = {"dim": dim, "negative": negative, "block": block}
-    compare(corpus(tokens=4000), options | sizes)
+    compare(corpus(tokens=3000), options | sizes)
 
 
 def test_several_sentence_batches_per_shard():
     """A shard is a 64th of the corpus, which is mostly lines of one word."""
-    ids, _ = corpus(tokens=3000)
-    alone = np.full(190_000, LAST, dtype=np.uint32)
+    ids, _ = corpus(tokens=2200)
+    alone = np.full(140_000, LAST, dtype=np.uint32)
     text = np.concatenate([ids, alone])
     counts = np.bincount(text & (LAST - 1)).astype(np.int64)
     options = {
@@ -187,7 +187,7 @@ def test_several_sentence_batches_per_shard():
         "rates": "equal",
     }
     assert len(Reference(text, counts, resolved(TrainOptions()), OBJECTIVES["ns"]).shards[0]) > 100
-    assert compare((text, counts), options).without_context > 190_000
+    assert compare((text, counts), options).without_context > 140_000
 
 
 @pytest.mark.parametrize("dim", [1, 7, 100])

@@ -132,11 +132,6 @@ def test_only_given_words_are_printed(cli):
     )
 
 
-def test_signed_words_are_in_quotes(cli):
-    assert "no vector for nobody" in cli.error("neighbors v.bin", "+king -nobody")
-    cli("neighbors v.bin king -man", code=2)  # an option
-
-
 # ---- commands ----
 
 

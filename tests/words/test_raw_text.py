@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dcme_w2v as dw
-from dcme_w2v.errors import DcmeWarning, FormatError, UsageError
+from dcme_w2v.errors import DcmeWarning, FormatError
 from dcme_w2v.formats.vocabulary import MAX_WORD_BYTES
 
 PROSE = "The cat sat on the mat. It was, as ever, a good cat; the mat was red.\n"
@@ -85,28 +85,6 @@ def test_python_warns_too_and_only_the_first_file_is_looked_at():
     Path("a").write_text(TOKENS * 50)
     Path("b").write_text(PROSE * 50)
     dw.train(["a", "b"], **options)
-
-
-class Frame:
-    columns, dtypes = ["text"], ["object"]
-
-    def __iter__(self):
-        return iter(self.columns)
-
-
-@pytest.mark.parametrize(
-    "corpus, message",
-    [
-        ({"the cat": 3}, "a dict cannot be read as text; use its values"),
-        (Frame(), "a DataFrame cannot be read as text; use its text column"),
-        (["東京は大きい", "日本語の文"], "the 2 strings, such as"),
-        (["the", "cat"], "the 2 strings, such as 'the', are neither file names"),
-        ("the cat sat on the mat", "is text, not a file; use a list of sentences"),
-    ],
-)
-def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, message):
-    with pytest.raises(UsageError, match=message):
-        dw.train(corpus, dim=2)
 
 
 @pytest.mark.parametrize("length", [MAX_WORD_BYTES, MAX_WORD_BYTES + 1])

@@ -144,12 +144,23 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
     assert "--" not in str(caught.value)
 
 
+class Frame:
+    columns, dtypes = ["text"], ["object"]
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
 @pytest.mark.parametrize(
     "wrong, error, message",
     [
         ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
-        ("a b\nc d", UsageError, "is text, not a file"),
+        ("a b\nc d", UsageError, "is text, not a file; use a list of sentences"),
         ("a b c d " * 100, UsageError, "is text, not a file"),
+        ({"the cat": 3}, UsageError, "a dict cannot be read as text; use its values"),
+        (Frame(), UsageError, "a DataFrame cannot be read as text; use its text column"),
+        (["東京は大きい", "日本語の文"], UsageError, "the 2 strings, such as"),
+        (["the", "cat"], UsageError, "the 2 strings, such as 'the', are neither file names"),
         (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
         (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
