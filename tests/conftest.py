@@ -15,7 +15,7 @@ from data import write_files
 from helpers import COMPRESSORS, Program
 from hypothesis import settings
 
-from dcme_w2v import platform
+from dcme_w2v import errors, platform
 
 # No deadline: the machine may be shared, and sanitizers are slow.
 settings.register_profile("untimed", deadline=None, max_examples=40)
@@ -129,6 +129,21 @@ def heed_interrupts():
     yield
     for one, handler in before.items():
         signal.signal(one, handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_line():
+    """Fail if an error or a warning of this package has several lines."""
+    message = errors._Marked.message.fget
+
+    def checked(error):
+        text = message(error)
+        assert "\n" not in text, text
+        return text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors._Marked, "message", property(checked))
+        yield
 
 
 @pytest.fixture(params=COMPRESSORS)

@@ -109,10 +109,15 @@ def trained(*arguments):
     return task.weights, task.records
 
 
+def labeled(classes, documents, first, **more):
+    """Return documents, and the first of them, which are held out."""
+    rows, labels = problem(classes, documents, **more)
+    data = Labeled(rows.astype(np.float32), labels[:, None].tolist())
+    return data, Labeled(data.matrix[:first], data.labels[:first])
+
+
 def test_best_epoch_is_kept_and_training_stops_early():
-    rows, labels = problem(10, 300, noise=0.3)
-    data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
-    held = Labeled(data.matrix[:100], data.labels[:100])
+    data, held = labeled(10, 300, 100, noise=0.3)
     learn = Labeled(data.matrix[100:], data.labels[100:])
     options = resolved(ClassifyOptions(epochs=60, patience=3, threads=1), 10)
     weights, epochs = trained(learn, 10, options, held)
@@ -120,15 +125,14 @@ def test_best_epoch_is_kept_and_training_stops_early():
     best = int(np.argmax(figures))
     assert len(epochs) == best + 1 + 3 < 60
     scores = weights.scores(SparseRows(held.matrix), 0, 100, 1)
-    assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
+    right = scores.argmax(axis=1) == np.ravel(held.labels)
+    assert right.mean() == pytest.approx(figures[best])
 
 
 @pytest.mark.bits
 def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
     """`patience` counts from the first one."""
-    rows, labels = problem(3, 60)
-    data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
-    held = Labeled(data.matrix[:3], data.labels[:3])
+    data, held = labeled(3, 60, 3)
     options = resolved(ClassifyOptions(epochs=6, patience=9, threads=1), 3)
     weights, epochs = trained(data, 3, options, held)
     figures = [record["heldout_accuracy"] for record in epochs]

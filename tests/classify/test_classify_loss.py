@@ -38,28 +38,31 @@ def test_what_is_given_decides_the_loss(more, loss):
     assert resolved(ClassifyOptions(**more), 100).loss == "softmax"
 
 
-def test_calibration_finds_the_logistic_function_of_scores():
+def drawn(odds):
+    """Return scores, their probabilities by a function of the log-odds, and labels."""
     random = np.random.default_rng(0)
     scores = random.normal(size=(4000, 6)) * 3
-    p = 1 / (1 + np.exp(-(0.7 * scores - 1.5)))
+    p = 1 / (1 + np.exp(-odds(scores)))
     labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
-    found = Calibration.fit("logistic", scores, labels, np.ones(4000))
+    return scores, p, labels, Calibration.fit("logistic", scores, labels, np.ones(4000))
+
+
+def test_calibration_finds_the_logistic_function_of_scores():
+    scores, p, _, found = drawn(lambda scores: 0.7 * scores - 1.5)
     assert found.slopes == pytest.approx([0.7] * len(found.slopes), abs=0.2)
     assert np.abs(np.exp(found.apply(scores)) - p).max() < 0.03
 
 
 def test_calibration_bends_where_the_odds_do():
     """As of scores that gather at the margins; one slope would be .03 off on the mean."""
-    random = np.random.default_rng(0)
-    scores = random.normal(size=(4000, 6)) * 3
-    p = 1 / (1 + np.exp(-np.interp(scores, [-9, -4, -3, 0, 9], [-9, -6, -2, -1, 3])))
-    labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
-    found = Calibration.fit("logistic", scores, labels, np.ones(4000))
+    scores, p, labels, found = drawn(
+        lambda scores: np.interp(scores, [-9, -4, -3, 0, 9], [-9, -6, -2, -1, 3])
+    )
     assert np.abs(np.exp(found.apply(scores)) - p).mean() < 0.01
     assert Calibration.restored(found.stored()) == found
     # half of the documents as two of a weight of .5, and others of nearly no weight
     weights = np.r_[np.ones(2000), np.full(4000, 0.5), np.full(50, 1e-9)]
-    more = np.concatenate([scores, scores[2000:], random.normal(size=(50, 6))])
+    more = np.concatenate([scores, scores[2000:], scores[:50] / 2])
     names = [*labels, *labels[2000:], *[[0]] * 50]
     same = Calibration.fit("logistic", more, names, weights)
     assert np.abs(same.apply(scores) - found.apply(scores)).max() < 1e-3

@@ -325,29 +325,21 @@ def test_a_text_of_weight_w_is_w_texts(name, several):
 
 
 def test_held_out_figures_are_weighted(monkeypatch):
-    """Of three documents of a rare class and one wrong document of another, 3 and .5 each."""
-    log_p, labels = np.log([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), [[0], [1], [1]]
-    measures = Measures(2, False)
-    measures.add(log_p, labels, np.array([3.0, 0.5, 0.5]))
-    found = measures.result()
-    assert found["accuracy"] == pytest.approx(3.5 / 4) and found["documents"] == 3
+    """As of copies; also of a model. Of three documents, the first counts as six of the others."""
+    log_p, weights = np.log([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), np.array([3.0, 0.5, 0.5])
+    for several, labels in ((True, [[0], [0, 1], [1]]), (False, [[0], [1], [1]])):
+        both = []
+        for rows, own in (([0] * 6 + [1, 2], None), ([0, 1, 2], weights)):
+            measures = Measures(2, several, 0.5, gains=np.array([1.0, 3.0, 9.0]))
+            measures.add(log_p[rows], [labels[i] for i in rows], own)
+            both.append(measures.result())
+        copies, found = both
+        assert {**found, "documents": 8} == pytest.approx({**copies, "documents": 8})
+        assert found["documents"] == 3
     model = SimpleNamespace(classes=["a", "b"], multilabel=False, threshold=0.5, record={})
     monkeypatch.setattr(predict, "scored", lambda *_: [(slice(None), log_p)])
-    data = Labeled(csr_matrix(log_p), labels, np.array([3.0, 0.5, 0.5], np.float32))
-    of_model = predict.measured(model, data)
+    of_model = predict.measured(model, Labeled(csr_matrix(log_p), labels, weights.astype("f4")))
     assert of_model == {k: v for k, v in found.items() if k in of_model} and len(of_model) > 1
-    twice = Measures(2, False)
-    twice.add(np.repeat(log_p, [6, 1, 1], axis=0), [*[[0]] * 6, [1], [1]])
-    same = twice.result()
-    assert {k: same[k] for k in found if k != "documents"} == pytest.approx(
-        {k: v for k, v in found.items() if k != "documents"}
-    )
-    both = []
-    for weights, rows in ((np.array([2.0, 1, 1]), [0, 1, 2]), (None, [0, 0, 1, 2])):
-        several = Measures(2, True, 0.5, gains=np.array([1.0, 3.0, 9.0]))
-        several.add(log_p[rows], [[[0], [0, 1], [1]][i] for i in rows], weights)
-        both.append({k: v for k, v in several.result().items() if k != "documents"})
-    assert both[0] == pytest.approx(both[1])
 
 
 def test_the_likeliest_factors_have_weights_and_know_classes_that_a_fold_did_not_have():

@@ -177,9 +177,8 @@ def test_labels_keep_their_type_and_order(kind, several):
     ([["a"], 3], "lists of labels with 3; pass only lists"),
 ])  # fmt: skip
 def test_other_labels_are_an_error_at_fit(labels, message):
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError, match=message):
         TextClassifier().fit(["a", "b"], labels)
-    assert "\n" not in str(caught.value)
 
 
 def test_no_text_is_an_error():
@@ -285,21 +284,18 @@ def test_an_indicator_matrix_gives_such_matrices(form):
     y = form(np.array([[one == "tea", one == "road", 0] for one in TOPICS], dtype=np.int8))
     model = TextClassifier().fit(TEXTS, y)
     model.save("m")
-    found, loaded = model.predict(TEXTS), TextClassifier.load("m")
-    same = loaded.predict(TEXTS)
-    assert type(same) is type(found) and same.dtype == found.dtype and abs(same - found).sum() == 0
-    assert loaded.classes_.tolist() == [0, 1, 2]
-    assert abs(loaded.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
+    assert model.predict_proba(TEXTS)[:, 2].max() == 0 and model.score(TEXTS, y) == 1
+    for one in (model, TextClassifier.load("m")):
+        for continues in (False, True):
+            found = (one.partial_fit(TEXTS, y) if continues else one).predict(TEXTS)
+            assert type(found) is type(y) and found.dtype == y.dtype
+            assert abs(found - y).sum() == 0 and one.classes_.tolist() == [0, 1, 2]
     edit("m", record={**described("m")["record"], "label_lists": []})
     assert abs(TextClassifier.load("m").predict(TEXTS) - y).sum() == 0
     for wrong in (7, [True, "<i8", [1]], [True, "O", [2]], [True, "?", 2], [1, "<i8", [3]]):
         edit("m", record={**described("m")["record"], "label_indicator": wrong})
         with pytest.raises(FormatError, match="label_indicator"):
             TextClassifier.load("m")
-    assert type(found) is type(y) and found.shape == y.shape and found.dtype == y.dtype
-    assert abs(found - y).sum() == 0 and model.score(TEXTS, y) == 1
-    assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(TEXTS)[:, 2].max() == 0
-    assert abs(model.partial_fit(TEXTS, y).predict(TEXTS) - y).sum() == 0
     with pytest.raises(UsageError, match="a different form than in the first call"):
         model.partial_fit(TEXTS, y[:, :2])
     with pytest.raises(UsageError, match="X has 90 rows, but y has 89"):

@@ -107,20 +107,24 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
     assert [float(row[3]) for row in cli.rows(line)] == [float(row[3]) for row in rows]
 
 
-@pytest.mark.parametrize("flags, line", [
-    ("", "saw"), ("--text-column t", '{"t": "saw"}'), ("--json", "x\tsaw axe"), ("", "s" * 400),
+@pytest.mark.parametrize("line, question, answer", [
+    ("classify predict m -", "saw", "tools"), ("classify predict m -", "s" * 400, "tools|animals"),
+    ("classify predict m - --text-column t", '{"t": "saw"}', "tools"),
+    ("classify predict m - --json", "x\tsaw axe", "tools"),
+    ("neighbors v.txt -k 1", "man", "^man\tking\t0.707107$"),
 ])  # fmt: skip
-def test_each_line_of_an_open_pipe_is_answered_as_it_arrives(model, flags, line):
-    command = [*PROGRAM, "classify", "predict", "m", "-", *flags.split()]
+def test_each_line_of_an_open_pipe_is_answered_as_it_arrives(model, line, question, answer):
+    write("man 1 0\nking 1 1\n", "v.txt")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [*PROGRAM, *line.split()]
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         (timer := threading.Timer(100, process.kill)).start()
         for _ in range(2):
-            process.stdin.write(f"{line}\n")
-            assert re.search("tools|animals", process.stdout.readline())
-        process.stdin.write(line)
+            process.stdin.write(f"{question}\n")
+            assert re.search(answer, process.stdout.readline())
+        process.stdin.write(question)
         process.stdin.close()
-        assert re.search("tools|animals", process.stdout.read())
+        assert re.search(answer, process.stdout.read())
         assert process.wait(60) == 0
         timer.cancel()
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import rewrite, save
+from helpers import edit, save
 
 import dcme_w2v as dw
-from dcme_w2v.formats.artifact import read_artifact
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -93,11 +92,9 @@ def test_words_on_a_plane(cli):
     assert figure._repr_png_().startswith(MAGIC[".png"])
     cli(f"{line} --words", "a$b d e")
     assert ">f_g<" not in Path("p.svg").read_text(encoding="utf-8")
-    head, arrays = read_artifact("v.safetensors")
-    name = next(name for name, one in arrays.items() if one.shape == (6, 5))
-    arrays[name] = arrays[name].copy()
-    arrays[name][2, 1] = np.nan
-    rewrite("v.safetensors", json.dumps(head), arrays)
+    rows = dw.Vectors.load("v.safetensors").vectors.copy()
+    rows[2, 1] = np.nan
+    edit("v.safetensors", {"vectors": rows})
     assert "v.safetensors" in (error := cli.error(line)) and "NaN" in error
 
 

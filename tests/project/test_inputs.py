@@ -68,9 +68,8 @@ def test_empty_texts_are_documents_without_tokens(fitted, name, empty):
 @pytest.mark.parametrize("name", TAKE_TEXTS)
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 def test_what_is_no_text_is_one_error_with_its_position(fitted, name, wrong):
-    with pytest.raises(DcmeError, match=r"^\w+ 23:? .*" + WRONG[wrong]) as found:
+    with pytest.raises(DcmeError, match=r"^\w+ 23:? .*" + WRONG[wrong]):
         TAKE_TEXTS[name](fitted, [*TEXTS[:-1], wrong])
-    assert "\n" not in str(found.value)
 
 
 @pytest.mark.parametrize("name", TAKE_TEXTS | OPTIONAL_TEXTS)
@@ -117,9 +116,8 @@ def test_what_is_no_path_is_one_error_with_its_type(fitted, name, wrong):
     if wrong is None and name in ("train", "read_vocab", "explore"):
         return  # the default
     message = f"(path|output): must be a path, not {type(wrong).__name__}"
-    with pytest.raises(TypeError, match=message) as one:
+    with pytest.raises(TypeError, match=message):
         TAKE_PATHS[name](fitted, wrong)
-    assert "\n" not in str(one.value)
 
 
 # ---- counts ----
@@ -164,7 +162,7 @@ def test_counts_have_bounds_and_are_integers(fitted, name, value):
     value = least - 1 if value == "below" else value
     with pytest.raises(UsageError, match=r"must be|does not fit in 64 bits") as found:
         call(fitted, value)
-    assert "\n" not in str(found.value) and len(str(found.value)) < 300
+    assert len(str(found.value)) < 300
 
 
 def test_thresholds_have_bounds_and_are_numbers(fitted):

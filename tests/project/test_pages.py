@@ -34,7 +34,6 @@ def tables(monkeypatch):
         ("# Two words: `a.b`\n\n[a](#two-words-ab) [b](https://x.org/y#z)", None),
         ("`[a](none.md)`\n\n```text\n[a](none.md) {ref}`b`\n```\n\n    [a](none.md)\n", None),
     ],
-    ids=lambda value: str(value)[:30],
 )
 def test_faults_of_a_page(check, tmp_path, text, fault):
     page = tmp_path / "page.md"

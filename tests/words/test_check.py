@@ -81,7 +81,6 @@ def test_the_command_lists_faults(cli):
         b"2 1\na 1 \nb 2 \n", b"2 1\na" + ONE + b"b" + ONE, b"a 1 2\nb 1 2\n",
         b"2 1\r\na 1\r\nb 2\r\n",
     ],
-    ids=["trailing blanks", "no newlines", "no header", "crlf"],
 )  # fmt: skip
 def test_tolerated_variants_have_no_fault(content):
     Path("v").write_bytes(content)

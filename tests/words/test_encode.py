@@ -241,16 +241,6 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
         (3, {"unk": "w7", "holdout": HeldOutLines(0.2, 7)}),
         (1, {"unk": "<unk>", "vocabulary": Vocabulary.from_counts({"w1": 9, "w74999": 1})}),
     ],
-    ids=[
-        "nothing",
-        "threads",
-        "vocabulary",
-        "initial",
-        "held-out lines",
-        "unk",
-        "unk that is a word, held-out lines",
-        "unk beside a vocabulary",
-    ],
 )
 def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, more):
     """The vocabulary is that of a higher --min-count, with exact counts."""

@@ -133,13 +133,11 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
         ({"input": numbered(56) * np.float32("nan")}, "word 1 is NaN"),
         ({"input": INFINITE}, "word 1 is NaN"),
     ],
-    ids=lambda one: one if isinstance(one, str) else next(iter(one)),
 )
 def test_invalid_files_are_rejected(path, cli, changes, message):
     write_model(path, **changes)
-    with pytest.raises(FormatError) as error:
+    with pytest.raises(FormatError, match=message):
         Vectors.load(path)
-    assert message in str(error.value) and "\n" not in str(error.value)
     cli("check model.bin", code=1)
 
 

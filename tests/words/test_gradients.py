@@ -57,6 +57,18 @@ def of_words(kind, **changes):
     return OBJECTIVES[kind](COUNTS, settings(**changes), output), output, h
 
 
+def check_step(step, contexts, output):
+    """Compare the directions of contexts and output rows with the gradient of minus the loss."""
+
+    def ascended():
+        return -np.sum(step(0)[1])
+
+    close(step(0)[0], slope(ascended, contexts))
+    before, wanted = output.copy(), slope(ascended, output)
+    step(TINY)
+    close((output - before) / TINY, wanted)
+
+
 @pytest.mark.parametrize("target", [0, 4, 10])
 @pytest.mark.parametrize("virtual", [1, 2.5])
 @pytest.mark.parametrize("kind", ["ns", "nce", "hs"])
@@ -67,13 +79,7 @@ def test_a_step_ascends_minus_its_loss(kind, virtual, target):
         made.begin(Stream(17))
         return made.step(target, h, rate)
 
-    def ascended():
-        return -step(0)[1]
-
-    close(step(0)[0], slope(ascended, h))
-    before, wanted = output.copy(), slope(ascended, output)
-    step(TINY)
-    close((output - before) / TINY, wanted)
+    check_step(step, h, output)
 
 
 @pytest.mark.parametrize("virtual", [1, 2.5])
@@ -87,13 +93,7 @@ def test_a_block_ascends_minus_its_losses(objective, virtual):
         made.begin(Stream(17))
         return made.step_block(targets, contexts, rate)
 
-    def ascended():
-        return -step(0)[1].sum()
-
-    close(step(0)[0], slope(ascended, contexts))
-    before, wanted = output.copy(), slope(ascended, output)
-    step(TINY)
-    close((output - before) / TINY, wanted)
+    check_step(step, contexts, output)
 
 
 @pytest.mark.parametrize("top_items", [0, 3, ITEMS])

@@ -178,17 +178,6 @@ def test_a_last_line_without_a_line_feed(cli):
     assert "a line is longer than 1,048,576 bytes" in said
 
 
-def test_an_open_pipe_gets_each_answer_immediately(path):
-    command = [*PROGRAM, "neighbors", path, "-k", "1"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
-        for _ in range(2):
-            process.stdin.write("man\n")
-            assert process.stdout.readline() == "man\tking\t0.707107\n"
-        process.stdin.close()
-        assert process.wait(30) == 0
-
-
 # ---- the prompt ----
 
 

@@ -135,7 +135,6 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
         ({"min_cuont": 1}, TypeError, "unknown option min_cuont; did you mean min_count?"),
         ({"init": "none.bin"}, FileNotFoundError, "none.bin"),
     ],
-    ids=lambda value: str(value)[:30],
 )
 def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, message):
     with pytest.raises(error) as caught:
@@ -170,7 +169,6 @@ class Frame:
         ([], ValueError, "sentences: has no tokens"),
         ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),
     ],
-    ids=lambda value: ascii(value)[:30],
 )
 def test_invalid_corpora(corpus, wrong, error, message):
     with pytest.raises(error) as caught:

@@ -82,7 +82,6 @@ def test_divergence_is_an_error():
     message = str(caught.value)
     assert f"epoch {next(numbers)} " in message
     assert "objective=dcme" in message and "lr=5, now " in message and "lower lr" in message
-    assert "\n" not in message
 
 
 CYCLES = {
@@ -110,7 +109,7 @@ def test_repeated_text_diverges_with_an_error_or_not_at_all(cycle, objective, mo
         found = run.epoch(0)
     except DivergedError as error:
         assert lr is not None or objective == "dcme"
-        assert "use a lower lr" in str(error) and "\n" not in str(error)
+        assert "use a lower lr" in str(error)
         return
     assert max(np.abs(run.input).max(), np.abs(run.output).max()) < 1000
     assert found.loss < 100
@@ -199,7 +198,6 @@ ONE, MANY = lines([500]), corpus(tokens=20_000)  # shards: two threads take one,
 @pytest.mark.parametrize(
     "objective, text, most",
     [("dcme", ONE, 0.02), ("ns", ONE, 1e-4), ("hs", ONE, 1e-4), ("ns", MANY, 0.1)],
-    ids=["dcme", "ns", "hs", "ns of many shards"],
 )
 def test_what_threads_defer_or_add_to_copies_of_rows_is_not_lost(objective, text, most):
     # a rate so low that steps do not affect each other, and constant centers

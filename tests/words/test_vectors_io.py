@@ -261,7 +261,7 @@ FLOATS = [struct.pack("<2f", *row) for row in EXPECTED]
         b"2 2\na %b\nb %b\n" % (*FLOATS,),
     ],
 )
-@pytest.mark.parametrize("pack", [bytes, *COMPRESSORS.values()], ids=["plain", *COMPRESSORS])
+@pytest.mark.parametrize("pack", [bytes, *COMPRESSORS.values()])
 def test_variants_of_text_give_the_same_vectors(content, pack):
     Path("v").write_bytes(pack(content))
     same_words("v", ["a", "b"], np.array(EXPECTED, dtype=np.float32))
@@ -323,7 +323,7 @@ def test_damaged_files_are_reported_with_the_place(name):
     Path("v").write_bytes(content)
     with pytest.raises(FormatError) as raised:
         Vectors.load("v")
-    assert message in str(raised.value) and "\n" not in str(raised.value)
+    assert message in str(raised.value)
     assert str(raised.value).startswith("v")
 
 
