@@ -128,7 +128,7 @@ most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gens
 
 @functools.cache
 def hints(table: str) -> dict[str, str]:
-    """Parse a table of hints into a dict from names (as in `plain_name`) to replacements."""
+    """Parse a table of hints, and return a dict from normalized names to replacements."""
     lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 

@@ -92,7 +92,7 @@ class Model:
     arrays: dict[str, Array]
 
     def array(self, name: str, dtype: str, *shape: int | None, finite: bool = True) -> Array:
-        """Return an array that must exist; check its dtype and shape (None accepts any length).
+        """Return a required array after checking its dtype and shape (None allows any length).
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Model:
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:
-        """Return an entry of the record that must exist, after checking its type."""
+        """Return a required entry of the record after checking its type."""
         if name not in self.description:
             raise self.fault(name, "there is no such entry")
         value: Any = self.description[name]

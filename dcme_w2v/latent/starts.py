@@ -117,7 +117,7 @@ def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return the best minimum of equation (3) found in several descents from random points."""
+    """Return the best minimum of the quadratic cost found in several random descents."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)

@@ -79,7 +79,7 @@ def in_equal_ratios(
 def fit_by_admm(
     numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
-    """Find levels by the paper's ADMM algorithm (Fig. 2); also return the number of iterations.
+    """Find levels by the ADMM algorithm of Suzuki and Nagata; also return the iteration count.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ AnyRows: TypeAlias = "csr_matrix | CompressedRows"
 
 
 def stacked(parts: Sequence[CompressedRows]) -> CompressedRows:
-    """Concatenate the rows of parts that have the same columns."""
+    """Stack the rows of several matrices that have the same columns."""
     data, indices = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices")
     )

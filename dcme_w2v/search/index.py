@@ -113,7 +113,7 @@ class Index:
         self._postings = csc_matrix(parts, shape=counts.shape)
 
     def query(self, tokens: Sequence[str]) -> Query:
-        """Return the words and n-grams of a query, with weights."""
+        """Return the weighted words and n-grams of a query."""
         ids = [self.words.find(token) for token in tokens]
         known = np.array([one for one in ids if one is not None], dtype=np.int64)
         unknown = [token for token, one in zip(tokens, ids, strict=True) if one is None]

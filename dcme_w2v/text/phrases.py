@@ -235,7 +235,7 @@ def phrases(
     progress: ProgressLike = False,
     **options: Any,
 ) -> PhraseTable:
-    r"""Write a corpus with phrases joined, for example ``new york`` to ``new_york``.
+    r"""Write a corpus in which phrases are joined, for example ``new york`` as ``new_york``.
 
     Pairs are joined from left to right, never across the end of a line, and each pass joins a word
     to at most one other. Up to three connectors may stand between the two words of a pair.

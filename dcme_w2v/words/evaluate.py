@@ -76,17 +76,17 @@ class AnalogyScore:
 
     @property
     def total(self) -> Section:
-        """The totals over all sections."""
+        """The total numbers of questions and answers over all sections."""
         return _joined("total", self.sections)
 
     @property
     def semantic(self) -> Section:
-        """The totals over the semantic sections."""
+        """The total numbers of questions and answers over the semantic sections."""
         return _joined("semantic", [part for part in self.sections if not part.syntactic])
 
     @property
     def syntactic(self) -> Section:
-        """The totals over the syntactic sections."""
+        """The total numbers of questions and answers over the syntactic sections."""
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def eval_similarity(
     *,
     limit: int = 300_000,
 ) -> SimilarityScore:
-    r"""Compute the correlations of word-pair cosines with human ratings.
+    r"""Compute the correlations between word-pair cosines and human ratings.
 
     Parameters
     ----------

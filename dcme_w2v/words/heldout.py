@@ -47,9 +47,9 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """Return ``max_k (u_k . h + alpha_k . bias + H_k)`` for each context h, and the best k.
+    """Return, for each context, the largest dual bound on the log normalizer, and its cluster.
 
-    It is at most log sum_j exp(v_j . h + bias_j).
+    The bound ``max_k (u_k . h + alpha_k . bias + H_k)`` is at most log sum_j exp(v_j . h + bias_j).
 
     Parameters
     ----------

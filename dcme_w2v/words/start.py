@@ -123,7 +123,7 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
 
 
 def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
-    """Warn that new words are learned slowly if the initial file contains no context vectors."""
+    """Warn that new words are learned slowly, because the initial file has no context vectors."""
     new = sum(word not in vectors.words for word in vocabulary)
     if not new:
         return

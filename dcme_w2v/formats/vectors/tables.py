@@ -22,7 +22,7 @@ _WRITTEN_AT_ONCE = 1 << 21  # maximum block size in bytes for writing matrices
 
 
 class WordTables(Immutable):
-    """Words with their vectors, counts and other tables; `dcme_w2v.Vectors` adds queries.
+    """Words with vectors, counts and other tables; `dcme_w2v.Vectors` adds query methods.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A word-vector format: its suffix, how it is written, and whether it needs a manifest file.
+    """A word-vector format: its suffix, its writer, and whether the manifest is a separate file.
 
     Attributes
     ----------
@@ -422,7 +422,7 @@ def manifest_of(
 
 
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write the manifest to PATH.json; a missing manifest does not affect any command.
+    """Write the manifest to PATH.json; no command requires the manifest.
 
     Nothing is written for a stream or for vectors without a manifest. A file of another kind is
     not replaced.
