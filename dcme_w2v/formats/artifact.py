@@ -292,7 +292,7 @@ def _json(value: Any) -> str:
 
 
 def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """Yield the bytes of a safetensors file that contains these arrays, piece by piece."""
+    """Yield the bytes of a safetensors file with the given arrays, piece by piece."""
     # Write the arrays in descending order of item size, which keeps every array aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
@@ -500,7 +500,7 @@ def contents(file: Any, path: PathLike) -> U8:
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Return the .npy header of an array in C order with this dtype and shape."""
+    """Return the .npy header for an array in C order with the given dtype and shape."""
     start = io.BytesIO()
     numpy_format.write_array_header_1_0(
         start, {"descr": dtype.str, "fortran_order": False, "shape": shape}

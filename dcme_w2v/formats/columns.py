@@ -140,7 +140,7 @@ class Row(NamedTuple):
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
                  whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
-    """Convert paths to tables with these columns; without a text column, return them unchanged."""
+    """Convert paths to tables with the given columns; return them unchanged if `text` is None."""
     own = (text or (), label or (), keep or (), whole)
     return tuple(
         path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths

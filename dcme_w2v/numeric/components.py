@@ -7,7 +7,8 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-_SMALLEST = 1e-10  # squared singular values below this fraction of the largest one count as 0
+# Minimum squared singular value, as a fraction of the largest; smaller ones count as 0.
+_SMALLEST = 1e-10
 
 
 def singular_vectors(

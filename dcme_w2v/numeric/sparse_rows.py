@@ -82,7 +82,7 @@ class CompressedRows:
         return moved.transposed().transposed()
 
     def matrix(self) -> csr_matrix:
-        """Return a csr_matrix that shares the arrays of these rows."""
+        """Return a csr_matrix that shares the arrays of this object."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)

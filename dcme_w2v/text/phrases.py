@@ -418,7 +418,7 @@ class _Text:
         return Words(*self._table.words(numbers.astype(np.int64)))
 
     def join(self, phrases: Sequence[Phrase]) -> None:
-        """From now on, join these phrases whenever the text is read."""
+        """Join the given phrases from now on, whenever the text is read."""
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(

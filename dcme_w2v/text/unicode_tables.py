@@ -71,7 +71,7 @@ def unicode_tables(
     punctuation: str,
     end: int = ASSIGNED_END,
 ) -> UnicodeTables:
-    """Build the tables for these options, which takes a few tenths of a second.
+    """Build the tables for the given options, which takes a few tenths of a second.
 
     Parameters
     ----------

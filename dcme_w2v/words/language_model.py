@@ -152,7 +152,7 @@ class LanguageModel:
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def contexts(self, ids: U32) -> tuple[F32, I64]:
-        """Return context vectors for the tokens in encoded text that have one, and these tokens."""
+        """Return the context vectors of encoded tokens, and the tokens that have a context."""
         return contexts(ids, self.input, self.window, self.neighbors)
 
     def log_probabilities(self, ids: U32, threads: int | None) -> F64:

@@ -519,7 +519,7 @@ def _context_of(options: TrainOptions) -> float:
 
 
 def _rate_of_load(options: TrainOptions, default: int) -> float:
-    """Return the highest stable learning rate for this window and number of negative samples."""
+    """Return the highest stable learning rate, given the window and number of negative samples."""
     negative = default if options.negative is None else options.negative
     return round(LOAD / (_context_of(options) * (1 + negative) ** 0.5), 4)
 

@@ -46,7 +46,7 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MODULES = "modules.json"
 FILES = (CONFIG, ROWS, MODULES, "README.md", TOKENIZER)
-OWN = "dcme_w2v"  # this key in config.json marks folders that dcme-w2v wrote
+OWN = "dcme_w2v"  # key in config.json that marks folders written by dcme-w2v
 _NAMES = ("embeddings", "embedding.weight")
 AGAIN = "write the folder again"
 _NESTED = "0_StaticEmbedding"

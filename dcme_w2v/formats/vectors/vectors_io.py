@@ -366,7 +366,7 @@ def _are_lengths(found: Any) -> bool:
     return 1 <= found[0] <= found[1] <= LONGEST
 
 
-MANIFEST = ".json"  # the manifest's file name is the vector file's name plus this suffix
+MANIFEST = ".json"  # suffix that is added to a vector file's name to name its manifest
 
 
 def manifest_of(
