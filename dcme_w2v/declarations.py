@@ -261,7 +261,7 @@ def checked_value(value: Any, declared: Declaration) -> Any:
     kind, name = declared.type, declared.name
     flag = name if name.startswith("-") else flag_of(name)
     if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
-        raise UsageError(f"{flag}: does not fit in 64 bits; use a smaller number")
+        raise UsageError(f"{flag}: the number does not fit in 64 bits; use a smaller number")
     text = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)

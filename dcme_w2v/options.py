@@ -32,13 +32,13 @@ class TokenizerOptions(Checked):
 
     tokenize: str = option(
         "whitespace",
-        "split at whitespace, or extract lowercase words of letters and digits "
-        "(default: as recorded in VECTORS, otherwise whitespace)",
+        "split text at whitespace (whitespace), or into lowercase words of letters and digits "
+        "(words) (default: as recorded in VECTORS, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
         "nfc",
-        "Unicode normal form of the text",
+        "Unicode normalization form to which the text is converted",
         choices=("nfc", "nfkc", "none"),
         only=_RAW,
         advanced=True,
@@ -54,14 +54,14 @@ class TokenizerOptions(Checked):
     )
     digits: str = option(
         "keep",
-        "keep digits, replace each digit by 0 (1984 becomes 0000), or drop digits",
+        "keep digits (keep), replace each digit with 0 (zero), or drop digits (drop)",
         choices=("keep", "zero", "drop"),
         only=_RAW,
         advanced=True,
     )
     punctuation: str = option(
         "drop",
-        "drop punctuation and symbols, or keep each as a token",
+        "drop punctuation and symbols (drop), or keep each character as a token (keep)",
         choices=("drop", "keep"),
         only=_RAW,
         advanced=True,
@@ -70,7 +70,8 @@ class TokenizerOptions(Checked):
 
 _TEXT_COLUMN: dict[str, Any] = {
     "default": None,
-    "help": "text columns in Parquet, Arrow, JSON or CSV, separated by commas (a.b: nested field)",
+    "help": "text columns of Parquet, Arrow, JSON or CSV files, separated by commas (a.b: nested "
+    "field)",
     "metavar": "NAME",
     "group": "Input",
 }
@@ -85,14 +86,14 @@ class ColumnOptions(Checked):
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
-        "column with the labels (text, integers or lists)",
+        "column that contains the labels (text, integers or lists)",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
     )
     sample_weight_column: str | None = option(
         None,
-        "column with nonnegative document weights",
+        "column that contains nonnegative document weights",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -122,8 +123,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "what ends a sentence: line break (lines), text end (whole), punctuation (split), empty "
-        "line (paragraphs)",
+        "sentence end: line break (lines), text end (whole), punctuation (split) or empty line "
+        "(paragraphs)",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -217,7 +218,7 @@ class SeedsOptions(Checked):
     )
     table: str | None = option(
         None,
-        "print a table of measures with their means and standard deviations, in this format",
+        "print the measures, with means and standard deviations, as a table in this format",
         choices=("markdown", "csv", "latex"),
     )
 
@@ -239,8 +240,8 @@ class LogOptions(Checked):
 def _check_interval(given: str) -> None:
     if not re.fullmatch(r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]", given):
         raise UsageError(
-            f"--checkpoint-every={given}: must be a number of epochs, or a time such as 30s, 10m, "
-            "2h"
+            f"--checkpoint-every={given}: must be a number of epochs, or a time such as 30s, 10m "
+            "or 2h"
         )
 
 
@@ -252,13 +253,13 @@ class CheckpointOptions(Checked):
 
     checkpoint: str | None = option(
         None,
-        "save the training state to this folder regularly, so that --resume can continue",
+        "regularly save the training state to this folder, from which --resume can continue",
         metavar="FOLDER",
         path="folder",
     )
     checkpoint_every: str = option(
         "10m",
-        "interval between checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
+        "checkpoint interval: a number of epochs, or a time such as 30s, 10m or 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
         advanced=True,
@@ -317,7 +318,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "text to score after every epoch: a fraction of the lines, or a file",
+        "held-out text to score after every epoch: a fraction of the lines, or a file",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

@@ -125,11 +125,15 @@ class Calibration:
         is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
         noise = numbers.pop() if kind == "normalized" and len(numbers) == 3 and is_sound else 0.0
         if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
-            raise ValueError("the calibration must be a method name followed by numeric parameters")
+            raise ValueError(
+                "the recorded calibration must consist of a method name and numeric parameters"
+            )
         if min(numbers[1:]) <= 0:
-            raise ValueError("a calibration slope is not positive")
+            raise ValueError("the calibration slopes must be positive")
         if not 0 <= noise < 1:
-            raise ValueError("the calibration's noise fraction is not between 0 and 1")
+            raise ValueError(
+                "the noise fraction of the calibration must be at least 0 and less than 1"
+            )
         return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]), float(noise))
 
 

@@ -717,8 +717,8 @@ def choose(
     stages, count = stages_of(problem, bool(seconds)), problem.data.held_together
     if seconds and count < MIN_TUNED:
         raise CorpusError(
-            f"--tune={seconds:g}: {count} documents or sentences are too few to choose settings; "
-            f"use at least {MIN_TUNED}, or omit --tune"
+            f"--tune={seconds:g}: {count} documents or sentences are not enough to choose "
+            f"settings; provide at least {MIN_TUNED}, or omit --tune"
         )
     if not stages:
         return None

@@ -150,7 +150,7 @@ class Continued:
         model = init if isinstance(init, Predictor) else load_classifier(init)
         reason = _why_not(model)
         if reason:
-            raise UsageError(f"{self.name}: {reason}; train on all documents instead")
+            raise UsageError(f"{self.name}: {reason}; train a new model on all documents")
         assert isinstance(model, Classifier)
         self.model = model
         self._weights: Any = model.weights
@@ -178,7 +178,8 @@ class Continued:
         if (own is None) != (text is None):
             takes = "vectors" if own is None else "text"
             raise UsageError(
-                f"{self.name}: this model classifies {takes}; continue training on {takes}"
+                f"{self.name}: this model classifies {takes}; to continue its training, use "
+                f"{takes} as input"
             )
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
@@ -194,7 +195,10 @@ class Continued:
             elif value != one.default and value != known and one.name not in MAY_DIFFER:
                 flag = f"{flag_of(one.name)}={value}"
                 how = "without it" if known is None else f"with {known}"
-                raise UsageError(f"{flag}: {self.name} was trained {how}; omit this option")
+                raise UsageError(
+                    f"{flag}: cannot be changed, because {self.name} was trained {how}; omit this "
+                    "option"
+                )
             found[one.name] = known if value == one.default else value
         return replace(given, **found)
 
@@ -228,7 +232,7 @@ class Continued:
         if has_one_label:
             warn(
                 f"{self.name}: all new documents have the label {next(iter(corpus.counts))!r}, so "
-                "other labels become less probable; add documents with other labels"
+                "training makes all other labels less probable; add documents with other labels"
             )
         return Start(weights, scale.astype(np.float32), new, has_one_label)
 
@@ -242,8 +246,8 @@ class Continued:
                 label_of_name(name, kind)
         except (KeyError, ValueError):
             raise UsageError(
-                f"{self.name}: the model's labels have the type {kind}, but {name!r} does not; "
-                f"use labels of the type {kind}"
+                f"{self.name}: the model's labels have the type {kind}, but the new label "
+                f"{name!r} does not; use labels of the type {kind}"
             ) from None
         corpus.before = self.model
         if self.model.text is not None:
@@ -274,7 +278,7 @@ class Continued:
         if has.any():
             right = accuracy(scores[has], [own for own in labels if own])
             share = float(np.average(right, weights=held.weights[has]))
-            reporter.message(f"accuracy on the new documents before training: {share:.4f}")
+            reporter.message(f"accuracy of the initial model on the new documents: {share:.4f}")
         fitted.calibration, fitted.threshold = self.model.calibration, self.model.threshold
         if self._documents < CERTAIN <= len(labels) and fitted.options.loss == "hinge":
             own = OutOfFold(scores, labels, held.weights)

@@ -72,8 +72,8 @@ class DocumentsJob:
             raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:
             raise CorpusError(
-                f"{self.docs[0]}: all documents have the label {classes[0]!r}; use documents of "
-                f"at least two classes{hint}"
+                f"{self.docs[0]}: all documents have the label {classes[0]!r}; use documents with "
+                f"at least two different labels{hint}"
             )
         broken = [name for name in classes if not INTEGER.fullmatch(name)]
         if (
@@ -253,7 +253,10 @@ def are_vectors(docs: Sequence[str]) -> bool:
     """Return whether the input consists of vectors rather than text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
-        raise UsageError("the input mixes text and vectors; use files of one kind")
+        raise UsageError(
+            "some input files contain text and others contain vectors; use only text files or "
+            "only vector files"
+        )
     return kinds == {True}
 
 
@@ -333,7 +336,7 @@ def read(
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is not supported for text; omit --labels")
+        raise UsageError(f"--labels={labels}: is not supported for text documents; omit --labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
@@ -396,8 +399,8 @@ def _weight_of(document: Document) -> list[float]:
         weight = math.nan
     if not 0 <= weight < math.inf:
         raise CorpusError(
-            f"{document.place}: the weight {value!r:.40} is not a nonnegative number; correct the "
-            "weight"
+            f"{document.place}: the document weight {value!r:.40} is not a finite nonnegative "
+            "number; correct the weight"
         )
     return [weight]
 
@@ -477,18 +480,18 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     if options.fraction and len(labels) > 1 and (len(classes) == 1 or not read.labels):
         raise _too_few(options, len(read.labels), len(read.held_labels))
     if options.holdout is not None and read.labels and not read.held_labels:
-        raise UsageError(f"{given}: contains no labeled documents; use documents with labels")
+        raise UsageError(f"{given}: no held-out document has a label; hold out labeled documents")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
-            f"{given}: none of the labels occurs in the training documents, whose labels "
-            f"include {classes[0]!r}; use documents with the same labels"
+            f"{given}: none of the held-out labels occurs in the training documents, which have "
+            f"labels such as {classes[0]!r}; hold out documents with the same labels"
         )
 
 
 def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
     return UsageError(
-        f"--holdout={options.holdout}: the {kept} of {kept + held:,} documents left for training "
-        "have fewer than two labels; hold out fewer documents"
+        f"--holdout={options.holdout}: the {kept} documents that remain for training, out of "
+        f"{kept + held:,}, do not have two different labels; hold out fewer documents"
     )
 
 

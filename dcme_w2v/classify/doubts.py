@@ -61,20 +61,21 @@ class Doubts:
         for name in sorted(_NULLS & self._classes.keys()):
             warn(
                 f"{self._path}: {self._classes[name]:,} documents have the label {name!r}, which "
-                "is treated as a class; if it means no label, leave the label field empty"
+                "is treated as a class; if this label marks unlabeled documents, leave their "
+                "label field empty"
             )
         numbers = sorted(filter(INTEGER.fullmatch, self._classes))
         others = self._classes.keys() - {*numbers}
         if numbers and others and {*numbers} <= {"0", "1"}:
             warn(
-                f"{self._path}: {' and '.join(numbers)} are treated as classes, like "
-                f"{min(others)!r:.60}; if 0 and 1 mean no and yes, list the names of the labels "
-                "that apply"
+                f"{self._path}: labels such as {' and '.join(numbers)} are treated as classes, "
+                f"like {min(others)!r:.60}; if 0 and 1 mean no and yes, list the names of the "
+                "labels that apply instead"
             )
         if len(self._classes) > 1 and min(self._classes.values()) == self._documents:
             warn(
-                f"{self._path}: each document has all {len(self._classes):,} labels, such as "
-                f"{min(self._classes)!r:.60}; list only the labels that apply to the document"
+                f"{self._path}: every document has all {len(self._classes):,} labels, including "
+                f"{min(self._classes)!r:.60}; for each document, list only the labels that apply"
             )
         if self._documents < MIN_DOUBTED:
             return
@@ -82,23 +83,27 @@ class Doubts:
         if first.strip().lower() in _HEADERS and self._classes[first] == 1:
             warn(
                 f"{self._path}: the first line has the label {first!r}, which is treated as a "
-                "class; if the line is a header, remove it (tail -n +2)"
+                "class; if the line is a header, remove it, for example with tail -n +2"
             )
         is_longer = self._label_bytes > self._text_bytes
         if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
-            why = "have labels that are longer than the texts: " if is_longer else ""
-            remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
-            remedy = f"a line must be LABEL<TAB>TEXT; {remedy}"
+            why = "have labels that are longer than the texts; " if is_longer else ""
+            remedy = (
+                "swap the columns"
+                if is_longer
+                else "remove a leading column of numbers (cut -f 2-)"
+            )
+            remedy = f"write each line as LABEL<TAB>TEXT, or {remedy}"
             if isinstance(self._path, Table):
                 in_file = self._path.rows is None
-                swapped = "are texts and labels swapped?"
-                remedy = "are --text-column and --label-column right?" if in_file else swapped
+                swapped = "check whether texts and labels are swapped"
+                remedy = "check --text-column and --label-column" if in_file else swapped
             warn(
                 f"{self._path}: {self._documents:,} documents in {len(self._classes):,} classes "
-                f"{why or 'have almost one class per document: '}{remedy}"
+                f"{why or 'have almost one class per document; '}{remedy}"
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(
-                f"{self._path}: {self._markup:,} texts contain markup like {self._tag:.40}, whose "
-                "tag names become features; remove the markup first"
+                f"{self._path}: {self._markup:,} texts contain markup such as {self._tag:.40}, so "
+                "tag names become features; remove the markup"
             )

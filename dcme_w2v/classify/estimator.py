@@ -206,14 +206,15 @@ class MaxentClassifier(LinearMixin, Estimator):
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
         if given.objective == "tree":
             raise UsageError(
-                'objective="tree": is available only on the command line; use dcme-w2v classify '
-                "train"
+                'objective="tree": is available only on the command line; use the command '
+                "dcme-w2v classify train"
             )
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
             if seconds is not None:
                 raise UsageError(
-                    f"tune={self.tune}: is not supported with cluster; omit tune or cluster"
+                    f"tune={self.tune}: is not supported with the parameter cluster; omit one of "
+                    "the two parameters"
                 )
         elif seconds is None:
             given = for_numbers(given, matrix, classes)
@@ -230,13 +231,15 @@ class MaxentClassifier(LinearMixin, Estimator):
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
-                'an indicator matrix requires loss="hinge"; omit objective, solver and other losses'
+                'an indicator matrix requires loss="hinge"; set this loss, and omit the '
+                "parameters objective and solver"
             )
         matrix = check_features(self, X, reset=reset)
         sets, count = label_sets(y, matrix.shape[0])
         if not reset and count != len(self.classes_):
             raise UsageError(
-                f"y has {count} columns, but must have {len(self.classes_)}, one per class"
+                f"y has {count} columns, but the classifier has {len(self.classes_)} classes; "
+                "pass one column per class"
             )
         options = resolved(replace(given, loss="hinge"), count, multilabel=True)
         if shortage := resource_estimate(matrix, sets, count, options)["refused"]:
@@ -258,7 +261,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):
             raise UsageError(
-                "y assigns no labels, because all entries are 0; in each row, set the entries of "
+                "all entries of y are 0, so no row has a label; in each row, set the entries of "
                 "the correct labels to 1"
             )
         given = replace(options_of(self), loss="hinge")
@@ -317,13 +320,13 @@ class MaxentClassifier(LinearMixin, Estimator):
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
             raise UsageError(
-                "partial_fit: y has a different form than in the first call; use an indicator "
-                "matrix in all calls or in none"
+                "partial_fit: y has a different form than in the first call; pass an indicator "
+                "matrix either in all calls or in no call"
             )
         if self.class_weight == "balanced":
             raise UsageError(
-                'class_weight="balanced": is supported only by fit; '
-                "partial_fit requires a dict of weights"
+                'class_weight="balanced": is supported only by fit; for partial_fit, pass a dict '
+                "that maps labels to weights"
             )
         options = replace(options_of(self), epochs=1, solver="sgd")
         if options.loss is None and not first and is_hinge_possible(options):
@@ -336,7 +339,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         count = len(self.classes_)
         if several and classes is not None and not np.array_equal(self.classes_, classes):
             raise UsageError(
-                f"partial_fit: classes must be the column numbers 0 to {count - 1}; omit classes"
+                "partial_fit: with an indicator matrix, classes must be the column numbers 0 to "
+                f"{count - 1}; omit the argument classes"
             )
         problem = Problem(data, count, options, several).with_none()
         options, data = problem.options({}), problem.data
@@ -376,15 +380,15 @@ class MaxentClassifier(LinearMixin, Estimator):
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
-                "partial_fit: the argument classes differs from the first call; pass the same "
-                "classes, or omit the argument"
+                "partial_fit: the argument classes differs from that of the first call; pass the "
+                "same classes, or omit the argument"
             )
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(
-                f"partial_fit: label {labels[~known][0]} is not in classes; pass all labels as "
-                "classes in the first call"
+                f"partial_fit: the label {labels[~known][0]} is missing from the argument "
+                "classes; in the first call, pass a list of all labels"
             )
         return self._weighted(matrix, numbers[:, None].tolist(), sample_weight, once=False)
 
@@ -433,7 +437,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if not isinstance(self._weights, Weights):
             raise AttributeError(
                 "this model consists of several voting models, so it has no single weight table; "
-                "train with another value of distribute"
+                "use a different value of the parameter distribute, and fit again"
             )
         return self._weights
 

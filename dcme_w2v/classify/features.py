@@ -262,7 +262,7 @@ class TextFeatures:
         """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
-            raise CorpusError("the documents contain no words; use documents with text")
+            raise CorpusError("the documents contain no words; use documents that contain words")
         self._set_buckets(found.astype(np.int64))
         shape = (counts.shape[0], len(found))
         return CompressedRows((counts.data, indices.astype(np.int32), counts.indptr), shape)
@@ -381,7 +381,7 @@ class TextFeatures:
             advice = ["lower --min-df"] * (self.options.min_df > 1)
             advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
-                f"no word occurs in {self.options.min_df} to "
+                f"no word occurs in at least {self.options.min_df} and at most "
                 f"{self.options.max_df * counts.shape[1]:.0f} documents; {' or '.join(advice)}"
             )
         return eligible
@@ -417,7 +417,7 @@ class TextFeatures:
                 batch = Batch(starts, batch.ids[is_lead])
             texts.append(batch if self._lengths else NO_TEXTS)
         if not numbering.known:
-            raise CorpusError("the documents contain no words; use documents with text")
+            raise CorpusError("the documents contain no words; use documents that contain words")
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)

@@ -341,8 +341,9 @@ def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) 
     if fall > FALL * error:
         now = float(np.average(found, weights=weights))
         raise DivergedError(
-            f"training diverged: the score on training documents is {now:.4f}, but "
-            f"cross-validation reached {now + fall:.4f}; use a lower --lr, or less extreme weights"
+            f"training diverged: the score on the training documents is {now:.4f}, but "
+            f"cross-validation reached {now + fall:.4f}; use a lower --lr, or less extreme class "
+            "or document weights"
         )
 
 
@@ -486,7 +487,8 @@ class Task:
             for name, table in self.weights.tables.items():
                 table[:] = self.best_tables[name]
             self.job.reporter.message(
-                f"kept the weights of epoch {self.best_epoch}, the best on held-out documents"
+                f"kept the weights from epoch {self.best_epoch}, which scored best on the "
+                "held-out documents"
             )
 
     def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
@@ -612,7 +614,7 @@ def _by_lbfgs(task: Task) -> None:
     if len(task.records) == task.options.epochs:
         warn(
             f"L-BFGS stopped after {task.options.epochs} iterations without converging; raise "
-            "--epochs, or use a larger --l2"
+            "--epochs or --l2"
         )
 
 

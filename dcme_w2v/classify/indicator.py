@@ -29,7 +29,8 @@ def is_indicator(y: Any) -> bool:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # `np.asarray` fails if the lists in y have different lengths
         raise UsageError(
-            "y contains lists of labels; use MultiLabelBinarizer().fit_transform(y)"
+            "y contains lists of labels; convert it to an indicator matrix with "
+            "MultiLabelBinarizer().fit_transform(y)"
         ) from None
 
 
@@ -48,21 +49,24 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
         found = csr_matrix(y)
     except (TypeError, ValueError):
         raise UsageError(
-            "y has several columns, but is not numeric; use an indicator matrix of 0 and 1"
+            "y has several columns, but its values are not numbers; pass an indicator matrix of "
+            "zeros and ones"
         ) from None
     if found.shape[0] != rows:
         raise UsageError(
-            f"X has {rows} rows, but y has {found.shape[0]}; pass one row of y per row of X"
+            f"X has {rows} rows, but y has {found.shape[0]} rows; pass one row of y for each row "
+            "of X"
         )
     if not 2 <= found.shape[1] <= MAX_LABELS:
         raise UsageError(
-            f"y is a sparse matrix with {found.shape[1]} columns; use one column for each of at "
-            "least two labels"
+            f"y is an indicator matrix with {found.shape[1]} columns, which is not supported; use "
+            "one column per label, for two or more labels"
         )
     found.sum_duplicates()
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
         raise UsageError(
-            f"y has the entry {wrong[0]!r}, but an indicator matrix may contain only 0 and 1"
+            f"y has the entry {wrong[0]!r}, but an indicator matrix can contain only 0 and 1; "
+            "correct this entry"
         )
     found.eliminate_zeros()
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]

@@ -430,17 +430,15 @@ def _tree(model: Model, suffix: str, classes: int, bias: float) -> Tree:
     ends = model.array(f"ends{suffix}", "float64", 2)
     try:
         if not 0 < ends[0] <= ends[1] < LARGEST:
-            raise ValueError("weight magnitudes are out of range")
+            raise ValueError("the range of the weight magnitudes is not valid")
         arrays["starts"] = np.append(0, np.cumsum(lengths, dtype=np.int64))
         arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
-            raise ValueError("a label tree does not contain each class exactly once")
+            raise ValueError("a label tree must contain each class exactly once")
         # The last row of each node belongs to the bias feature, which has the highest index.
         tree = Tree(arrays, int(arrays["features"].max(initial=0)), bias)
         if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
-            raise ValueError(
-                "the label trees have a different number of leaves than there are classes"
-            )
+            raise ValueError("a label tree must have one leaf per class")
     except ValueError as error:
         raise model.fault(f"children{suffix}", str(error)) from None
     return tree

@@ -137,7 +137,9 @@ def class_weights(
         held = sums > 0
         found[held] = sums.sum() / (held.sum() * sums[held])
     elif not isinstance(given, Mapping):
-        raise UsageError(f"--class-weight={given!r}: must be 'balanced', or map labels to weights")
+        raise UsageError(
+            f"--class-weight={given!r}: must be 'balanced' or a dict that maps labels to weights"
+        )
     else:
         place = {name: number for number, name in enumerate(names)}
         for name, weight in given.items():
@@ -151,8 +153,8 @@ def class_weights(
                 )
             if not isinstance(weight, Real) or weight < 0 or not weight <= MOST_WEIGHT:
                 raise UsageError(
-                    f"--class-weight: the label {name!r} has the weight {weight!r}; use a number "
-                    f"above 0 and at most {MOST_WEIGHT:,}"
+                    f"--class-weight: the label {name!r} has the weight {weight!r}; use a "
+                    f"positive number, at most {MOST_WEIGHT:,}"
                 )
             found[place[name]] = weight
     return found
@@ -191,8 +193,8 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
             kind = "integer"
         else:
             raise UsageError(
-                f"the label {reprlib.repr(label)} has the type {type(label).__name__}; use "
-                "integers, booleans, or Unicode text without NUL characters"
+                f"the label {reprlib.repr(label)} (type {type(label).__name__}) is not supported; "
+                "use integers, booleans, or Unicode text without NUL characters"
             )
         kinds.setdefault(kind, label)
     if len(kinds) > 1:

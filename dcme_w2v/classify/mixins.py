@@ -78,4 +78,4 @@ def check_classes(classes: Array, hint: str = "") -> None:
     """Raise `UsageError` if there are fewer than two classes."""
     if len(classes) < 2:
         shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
-        raise UsageError(f"the labels contain {shown}; use at least two classes{hint}")
+        raise UsageError(f"the labels contain {shown}; use labels of at least two classes{hint}")

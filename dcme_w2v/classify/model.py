@@ -155,7 +155,9 @@ class Predictor(Sealed, Shown, ABC):
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
         """Convert documents to vectors; raise an error if the model does not take text."""
         if self.text is None:
-            raise UsageError("the model classifies vectors, not text; use an svmlight or .npz file")
+            raise UsageError(
+                "the model classifies vectors, not text; use an svmlight file or an .npz file"
+            )
         return self.text.transform(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
@@ -322,14 +324,14 @@ class Predictor(Sealed, Shown, ABC):
         if label is not None and label not in self.classes:
             near = closest(label, self.classes)
             hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(f"{label}: the model has no such class{hint}")
+            raise UsageError(f"{label}: is not a class of this model{hint}")
         known = dict(zip(self.classes, self.labels, strict=True))
         if text is not None:
             found = self._explain_text(label, count, text)
             found.label, found.against = known[found.label], known[found.against]
             return found
         if label is None:
-            raise UsageError("neither a label nor a text is given; pass at least one of them")
+            raise UsageError("neither a label nor a text was given; pass a label, a text, or both")
         weights = self.weights_of_class(self.classes.index(label))
         return Explanation(self.highest_weighted(weights, count), known[label])
 
@@ -342,8 +344,8 @@ class Predictor(Sealed, Shown, ABC):
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
             raise UsageError(
-                "--text: is not supported, because the model has no weights per word and label; "
-                "omit --text"
+                "--text: is not supported, because the model has no weight for each pair of word "
+                "and label; omit --text"
             )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
         check_scores(scores)

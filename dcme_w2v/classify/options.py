@@ -43,13 +43,13 @@ class FeatureOptions(Checked):
 
     by: str = option(
         "document",
-        "classify documents (one per line), or the tokens of sentences in CoNLL format",
+        "unit to classify: document (one per line), or token (in CoNLL sentences)",
         choices=("document", "token"),
         advanced=True,
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words and N character n-grams (default: at least 40,000)",
+        "keep the N most frequent words, and as many character n-grams (default: at least 40,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -57,14 +57,15 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "split text into lowercase words, or only at whitespace (default: words)",
+        "how to split text: into lowercase words (words), or at whitespace (spaces) (default: "
+        "words)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
     )
     ngrams: int | None = option(
         None,
-        "use n-grams of up to N words as features (default: 1)",
+        "use single words and n-grams of up to N words as features (default: 1)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -78,7 +79,7 @@ class FeatureOptions(Checked):
     )
     lead_ngrams: int | None = option(
         None,
-        "also use n-grams of up to N words within the first --lead words (default: 1 or 2)",
+        "also use n-grams of up to N words from the first --lead words (default: 1 or 2)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -86,7 +87,7 @@ class FeatureOptions(Checked):
     )
     subwords: str | None = option(
         None,
-        "also use character n-grams of MIN to MAX characters (default: 1-4 for small texts in "
+        "also use character n-grams with MIN to MAX characters (default: 1-4 for small corpora in "
         "classify train)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
@@ -114,7 +115,7 @@ class FeatureOptions(Checked):
     )
     weighting: str = option(
         "tfidf",
-        "weight terms by their count, by 1 + log count, or by tf-idf",
+        "weight features by their count (count), by 1 + log(count) (log), or by tf-idf (tfidf)",
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
@@ -194,28 +195,28 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "training objective: exact softmax (gd), dual clustering (dcme), sampling (nce, ns), "
-        "label trees (tree)",
+        "training objective: exact loss (gd), dual clustering (dcme), sampling (nce, ns) or label "
+        "trees (tree)",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "loss function: softmax, or squared one-vs-rest hinge (default: hinge for up to 5,000 "
+        "loss function: softmax, or one-vs-rest squared hinge (default: hinge for up to 5,000 "
         "classes)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "optimizer: stochastic gradient descent (sgd), L-BFGS for softmax, or dual coordinate "
-        "descent for hinge (default: dual for few documents)",
+        "optimizer: SGD (sgd), L-BFGS (lbfgs, softmax only), or dual coordinate descent (dual, "
+        "hinge only) (default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
         20,
-        "number of noise classes per example, for nce and ns",
+        "number of noise classes per example (nce and ns only)",
         minimum=1,
         maximum=100000,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
@@ -224,15 +225,15 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of clusters of similar classes (default: at least 80, or 20 with "
-        "--dcme-update=paper)",
+        "maximum number of clusters into which dcme groups classes (default: at least 80, or 20 "
+        "with --dcme-update=paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
-        "update rule for dcme: Algorithm 1 in the DCME paper, or a more robust variant",
+        "dcme update rule: Algorithm 1 in the DCME paper (paper), or a robust variant (robust)",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
@@ -247,20 +248,19 @@ class ClassifyOptions(Checked):
     )
     epochs: int | None = option(
         None,
-        "maximum number of epochs (default: 5), or of iterations for lbfgs (default: 100)",
+        "maximum number of epochs (default: 5) or lbfgs iterations (default: 100)",
         minimum=1,
         maximum=1000000,
     )
     patience: int | None = option(
         None,
-        "stop after N epochs without improvement on held-out documents; keep the best epoch's "
-        "weights",
+        "stop after N epochs without improvement on held-out documents, and keep the best weights",
         minimum=1,
         advanced=True,
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on the loss, the classes and the held-out "
+        "initial learning rate (default: depends on the loss, the number of classes and held-out "
         "documents)",
         above=0.0,
         maximum=1e6,
@@ -268,7 +268,7 @@ class ClassifyOptions(Checked):
     )
     min_lr: float | None = option(
         None,
-        "final learning rate after linear decay (default: lr / 10,000)",
+        "final learning rate after linear decay (default: --lr divided by 10,000)",
         minimum=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -282,7 +282,7 @@ class ClassifyOptions(Checked):
     )
     bias: float | None = option(
         None,
-        "value of the constant bias feature; 0 means no bias (default: depends on the documents)",
+        "value of the constant bias feature, or 0 for no bias (default: depends on the documents)",
         minimum=0.0,
         maximum=MAX_BIAS,
         advanced=True,
@@ -296,7 +296,7 @@ class ClassifyOptions(Checked):
     )
     preset: str | None = option(
         None,
-        "use settings for many classes, as in Algorithm 1 of the DCME paper",
+        "use the settings of Algorithm 1 in the DCME paper, which suit many classes",
         presets=PRESETS,
         adapted=_adapted,
         advanced=True,
@@ -316,7 +316,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "documents to evaluate after every epoch: a fraction to hold out, or a file",
+        "held-out documents to evaluate after every epoch: a fraction of DOCS, or a file",
         metavar="X|FILE",
         path="reads",
     )
@@ -333,8 +333,8 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "time limit for comparing settings by cross-validation (default: 60); 0 turns comparisons "
-        "off",
+        "time limit for comparing settings by cross-validation, or 0 for no comparison (default: "
+        "60)",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -350,7 +350,7 @@ class ContinueOptions(Checked):
 
     fade: float = option(
         0.0,
-        "forget this fraction of the --init model's weights and document counts",
+        "reduce the --init model's weights and document counts by this fraction",
         minimum=0.0,
         maximum=1.0,
         needs=("init",),
@@ -365,8 +365,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "combine shards: average weights once (mixture) or every epoch (iterate), vote, or "
-        "sum gradients",
+        "combine shards: average weights once (mixture) or per epoch (iterate), vote, or sum "
+        "gradients (gradient)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -386,8 +386,8 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
             label = ""
         if not label:
             raise UsageError(
-                f"--class-weight={one}: does not name a label and its weight; use LABEL=WEIGHT, "
-                "or balanced"
+                f"--class-weight={one}: does not consist of a label and its weight; use "
+                "LABEL=WEIGHT, such as spam=3, or balanced alone"
             )
     return found
 
@@ -516,11 +516,11 @@ class ShrinkOptions(Checked):
     removed = ("coding", "words")
 
     levels: int = option(
-        8, "quantize the weights to this number of levels", minimum=1, maximum=MAX_LEVELS
+        8, "number of levels to which weights are quantized", minimum=1, maximum=MAX_LEVELS
     )
     keep: str | None = option(
         None,
-        "number or fraction of weights to keep, such as 0.1 or 1/20 (default: all)",
+        "number or fraction of weights to keep, such as 5000, 0.1 or 1/20 (default: all)",
         metavar="N|FRACTION",
         check=lambda keep: kept_weights(keep, 1 << 62),
     )
@@ -556,7 +556,7 @@ def kept_weights(keep: str | None, total: int) -> int:
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is neither a number nor a fraction of weights; use, for example, "
+            f"--keep={keep}: is neither a number nor a fraction of weights; use a value such as "
             "5000, 0.1 or 1/20"
         )
     return max(1, int(share * total))

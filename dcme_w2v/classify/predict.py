@@ -77,11 +77,13 @@ def test(
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
             raise UsageError(
-                f"{flags[0]}: is supported only for models that assign labels to documents; omit "
-                "this option"
+                f"{flags[0]}: is supported only for models that predict the labels of documents; "
+                "omit this option"
             )
         if confusion is not None and model.multilabel:
-            raise UsageError("--confusion: requires one label per document; use --per-class")
+            raise UsageError(
+                "--confusion: requires one label per document; use --per-class instead"
+            )
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
     tested = _Tested(model, docs, labels, threads, is_latent, min_probability, confusion)
@@ -91,15 +93,15 @@ def test(
         if STANDARD in map(str, docs):
             raise UsageError(
                 f"{STANDARD}: a later document has several labels, so the input must be read "
-                "again; use a file instead"
+                "again; use a file instead of standard input"
             ) from None
         tested.run(True)
     measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
-            f"{docs[0]}: none of the labels is a class of the model, whose classes include "
-            f"{model.classes[0]!r}; use documents with these labels"
+            f"{docs[0]}: no document has a label of the model, whose classes include "
+            f"{model.classes[0]!r}; use documents with the model's labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:
@@ -154,7 +156,9 @@ class _Tested:
     def _add(self, matrix: csr_matrix, names: Any) -> None:
         model = self.model
         if self.confusion is not None and any(len(own) != 1 for own in names):
-            raise UsageError("--confusion: requires one label per document; use --per-class")
+            raise UsageError(
+                "--confusion: requires one label per document; use --per-class instead"
+            )
         own: Any = names if self.is_latent else numbers_of(names, model.classes)
         for rows, log_p in scored(model, matrix, self.threads, self.is_latent):
             self.measures.add(log_p, own[rows])
@@ -203,7 +207,7 @@ def pieces(
     if empty > SHARE_OF_EMPTY * count:
         warn(
             f"{docs[0]}: {empty:,} of {count:,} documents contain none of the model's features; "
-            "check the language, the columns and --tokens"
+            "check the language of the documents, the selected columns and --tokens"
         )
 
 
@@ -238,8 +242,8 @@ def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix
     unknown = int((matrix.indices >= model.features).sum())
     if unknown:
         warn(
-            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored, because their "
-            f"columns are not among the {model.features:,} columns that the model was trained on"
+            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored, because they are not in "
+            f"the {model.features:,} columns on which the model was trained"
         )
     return truncate_columns(matrix, model.features)
 

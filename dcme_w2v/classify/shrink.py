@@ -120,7 +120,7 @@ class WeightRanking:
         self._bins[0] = 0  # weights without impact
         self.count = int(self._bins.sum())
         if not self.count:
-            raise CorpusError("all weights of the model are 0; train a model on other documents")
+            raise CorpusError("all weights of the model are 0; train the model on other documents")
         empty = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32)
         starts = np.zeros(weights.features + 1, dtype=np.int64)
         self._kept = CompressedRows((*empty, starts), (weights.features, weights.classes))

@@ -64,10 +64,13 @@ def shrink_file(
     check_model_target(output, KIND)
     model = load_classifier(path)
     if not isinstance(model, Classifier):
-        raise UsageError(f"{path}: this model has no feature weights; use a linear classifier")
+        raise UsageError(
+            f"{path}: this model has no feature weights that can be shrunk; use a linear classifier"
+        )
     if STANDARD in map(str, holdout):
         raise UsageError(
-            "--holdout=-: is not supported, because the documents are read twice; use a file"
+            "--holdout=-: is not supported, because the held-out documents are read twice; use a "
+            "file"
         )
 
     def accuracy(one: Classifier) -> float:
@@ -189,7 +192,7 @@ def within(
         value = measure(fitting) if measure is not None else 0.0
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"{levels} levels: {count / ranking.count:.2%} of the weights kept, {size:,} "
+            f"{levels} levels: {count / ranking.count:.2%} of the weights fit into {size:,} "
             f"bytes{shown}"
         )
         if best is not None and (value, -fitting.record["loss"]) <= best[:2]:

@@ -156,8 +156,8 @@ class TextClassifier(ProtocolEstimator):
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
             raise UsageError(
-                "y has a different form than in the first call; pass single labels, lists or an "
-                "indicator matrix in all calls"
+                "y has a different form than in the first call; in all calls, pass either single "
+                "labels, lists of labels, or an indicator matrix"
             )
         self._several, self._indicator = several, indicator
         if len(texts) != len(given):
@@ -220,7 +220,10 @@ class TextClassifier(ProtocolEstimator):
         """Return the classes' weights and biases, or the differences between two classes."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
-            raise AttributeError("this model has no single weight table, and thus no coef_")
+            raise AttributeError(
+                "coef_ and intercept_ are not available, because this model has no single weight "
+                "table; train a linear model"
+            )
         labels, table = self.model_.labels, weights.get()
         table[-1] = table[-1] * weights.bias + weights.offset
         table = table[:, sorted(range(len(labels)), key=labels.__getitem__)]
@@ -412,13 +415,15 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         return [[str(one) for one in own] for own in sets], "integer", True, form
     y = np.asarray(y)[:, 0] if len(shape) == 2 else y
     if len(shape) > 2:
-        raise UsageError("y has several columns; use a list of labels for each text")
+        raise UsageError(
+            "y has more than two dimensions; pass one label or one list of labels per text"
+        )
     if (
         isinstance(y, str | bytes | Mapping)
         or not isinstance(y, Iterable)
         or getattr(y, "ndim", 1) == 0
     ):
-        raise UsageError(f"y={y!r:.40}: must be an iterable of labels, one per text")
+        raise UsageError(f"y={y!r:.40}: must contain one label per text; pass a list of labels")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     several = any(isinstance(one, _LISTS) for one in labels)
     if not several:
@@ -426,8 +431,8 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
     labels = [None if several and is_null(one) else one for one in labels]
     if several and (single := [x for x in labels if not isinstance(x, (*_LISTS, str, type(None)))]):
         raise UsageError(
-            f"y mixes lists of labels with {single[0]!r:.40}; pass only lists (None for unlabeled "
-            "texts)"
+            f"y contains both lists of labels and {single[0]!r:.40}; pass a list for every text, "
+            "or None for an unlabeled text"
         )
     lists = [one if several and not isinstance(one, str) else [one] for one in labels]
     flat = [label for own in lists for label in (own if own is not None else ())]
@@ -436,14 +441,17 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         name = name_of_label(label, kind)
         if known.setdefault(name, label) != label:
             raise UsageError(
-                f"the label {label!r} would be spelled like another label in files; rename one of "
-                "the two labels"
+                f"in files, the label {label!r} would have the same spelling as another label; "
+                "rename one of the two labels"
             )
         if kind == "text" and name != label:
             raise UsageError(
-                f"the label {label!r:.80} is written as {name!r:.80} in files; rename the label"
+                f"the label {label!r:.80} would become {name!r:.80} in files; rename the label"
             )
     if not several and (joined := [name for name in known if "|" in name]):
-        warn(f"{joined[0]!r} counts as one label; use a list of labels if a text has several")
+        warn(
+            f"{joined[0]!r} counts as a single label; if a text has several labels, pass them as "
+            "a list"
+        )
     given = [None if own is None else [name_of_label(one, kind) for one in own] for own in lists]
     return given, kind, several, None

@@ -183,7 +183,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
     if job.holdout.file is not None:
         check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
-        raise UsageError("--patience: requires held-out documents; use --holdout")
+        raise UsageError("--patience: requires held-out documents; add --holdout")
     _check_learner(job, options, remote)
 
 
@@ -227,7 +227,7 @@ def _trained(
     except UsageError as error:  # if compression fails, save the trained model uncompressed
         path = job.output + PARTIAL
         write_with_fallback((path, "model", model.save))
-        raise UsageError(f"{error.message}; the uncompressed model is in {path}") from None
+        raise UsageError(f"{error.message}; the uncompressed model was saved as {path}") from None
 
 
 def _saved(
@@ -271,13 +271,13 @@ class _Models:
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
-            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these settings")
+            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with the chosen settings")
         _resolved(self._job, options, self.corpus, self._remote)
         reporter.message(_training_line(options, self.corpus))
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
-                f"{self.corpus.none:,} documents without any label are ignored; to train on them, "
-                "too, use --loss hinge"
+                f"{self.corpus.none:,} documents have no label and are ignored; to train on them "
+                "as well, use --loss hinge"
             )
 
     def options_of(self, features: FeatureOptions) -> dict[str, Any]:
@@ -435,7 +435,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
         ("--init, which takes the settings of its "
             "model", job.init is not None, searched, "omit this option"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),
-         "run --tune without this option first, then pass the chosen settings"),
+         "first run --tune without this option, and then pass the settings that it chose"),
     ):  # fmt: skip
         flags = [flag for flag in excluded if applies and given[flag] is not None]
         if flags:

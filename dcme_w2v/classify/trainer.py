@@ -403,8 +403,8 @@ def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
         warn(
-            f"the mean norm of the rows, {length:.1g}, is far below the bias, {bias:g}, so "
-            "training may diverge or ignore the features; scale the rows to a norm of about 1"
+            f"the rows have a mean norm of {length:.1g}, which is far below the bias of {bias:g}, "
+            "so training can diverge or ignore the features; scale the rows to a norm of about 1"
         )
 
 

@@ -40,19 +40,19 @@ INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels with at least this probability (possibly none)",
+    "print only labels whose probability is at least P (possibly no label)",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "row labels for .npz or .mtx files, one line per row (separator: |)",
+    "file with labels of .npz or .mtx rows: one line per row, separated by |",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "number of labels per document; 0 prints all labels above a multi-label model's threshold",
+    "labels to print per document, or 0 for all labels above a multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -79,13 +79,13 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "weight of a label's documents, such as spam=3 (repeatable), or balanced: equal total weights",
+    "document weight per label, such as spam=3 (repeatable), or balanced for equal total weights",
     multiple=True,
     group="Objective",
 )
 @flag(
     "--init MODEL",
-    "continue training this model on DOCS, which may contain new labels and words",
+    "continue training this model on DOCS, which can contain new labels and words",
     path=READS,
 )
 @labels_option
@@ -154,7 +154,7 @@ def train(
 @flag("--per-class", "also print precision, recall, F1 and document count for each label")
 @flag(
     "--calibration",
-    "also print the observed accuracy for each range of predicted probability",
+    "also print the observed accuracy for each range of predicted probabilities",
 )
 @flag(
     "--confusion FILE",
@@ -217,7 +217,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @threads_option
 @flag(
     "-o,--output FILE",
-    "write predictions to this file; .csv, .parquet and .jsonl files have named columns",
+    "write predictions to this file, with named columns if it is .csv, .parquet or .jsonl",
     path=WRITES,
     group="Output",
 )
@@ -244,7 +244,10 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     'dcme-w2v classify explain model --text "a rocket to the moon"',
 )
 @arguments("<model [label]")
-@flag("--text TEXT", "show which features of this text favor the best label over the second best")
+@flag(
+    "--text TEXT",
+    "show which features of this text favor the best label over the second-best label",
+)
 @flag("-k N", "number of features to print", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:

@@ -143,8 +143,8 @@ class Command(click.Command):
             check_standard_output()
         if values.get("as_json") and STANDARD in written:
             raise UsageError(
-                "--json: cannot be printed with results on standard output; write the results to "
-                "a file"
+                "--json: JSON and results cannot both be written to standard output; write the "
+                "results to a file"
             )
         ignore_broken_pipe(*written)
         given = given_options()
@@ -266,8 +266,8 @@ def set_switched(ctx: click.Context) -> None:
             _set(ctx, f"-{switch} {value}", *meant)
     if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:
         warn(
-            "-hs 1: hierarchical softmax is trained without negative samples, which word2vec.c "
-            "would add unless -negative is 0"
+            "-hs 1: only hierarchical softmax is trained, but word2vec.c would also use negative "
+            "sampling; to hide this warning, add -negative 0"
         )
     if ctx.params.get("objective") == "hs" and (is_hs or ctx.params["negative"] == 0):
         ctx.params["negative"] = None
@@ -282,7 +282,8 @@ def _set(ctx: click.Context, given: str, name: str, value: Any) -> None:
     is_given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     if is_given and ctx.params[name] != value:
         raise UsageError(
-            f"{given} and {flag_of(name)}={ctx.params[name]} disagree; use only one of them"
+            f"{given} and {flag_of(name)}={ctx.params[name]} contradict each other; use only one "
+            "of the two options"
         )
     ctx.params[name] = value
     ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)

@@ -46,8 +46,8 @@ def compare(
     if not others:
         if len(vectors) != 2:
             raise UsageError(
-                f"two files are required, not {len(vectors)}; to use more, put the second text's "
-                "files after --with"
+                f"two vector files are required, not {len(vectors)}; to compare more files, put "
+                "the files of the second text after --with"
             )
         vectors, others = vectors[:1], vectors[1:]
     found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)

@@ -29,7 +29,7 @@ from .streams import print_json
 @output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
 @flag(
     "--merge",
-    "read CORPUS as count files written by this command, and add up the counts",
+    "treat CORPUS as count files written by this command, and add up their counts",
     name="merging",
     group="Input",
 )
@@ -73,13 +73,13 @@ def vocab(
 @options_of(PhraseOptions)
 @flag(
     "--save-table FILE",
-    "write all phrases, with counts and scores, to this file",
+    "write all phrases, with their counts and scores, to this file",
     path=TEXT,
     group="Output",
 )
 @flag(
     "--read-table FILE",
-    "join the phrases in this table instead of finding new ones",
+    "join the phrases in this table instead of finding new phrases",
     path=READS,
     group="Input",
 )

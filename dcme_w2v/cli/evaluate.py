@@ -42,7 +42,7 @@ def evaluate() -> None:
 )
 @flag(
     f"--method {'|'.join(ANALOGY_METHODS)}",
-    "score answers by adding or by multiplying cosines",
+    "score answers by adding cosines (3cosadd) or by multiplying cosines (3cosmul)",
     default=ANALOGY_METHODS[0],
 )
 @seeds_option
@@ -64,7 +64,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
 @arguments("<vectors <pairs")
-@flag("--limit N", "use only the N most frequent words", default=300_000, low=1)
+@flag("--limit N", "restrict the evaluation to the N most frequent words", default=300_000, low=1)
 @seeds_option
 @json_option
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
@@ -123,7 +123,7 @@ def _correlations(pearson: float, spearman: float) -> str:
 @flag("--window N", "number of context words on each side (default: as in training)", low=1)
 @flag(
     "--analogies FILE",
-    "also report the likelihood of the answers to these analogy questions",
+    "analogy questions for which to report the likelihood of the correct answers",
     path=READS,
 )
 @seeds_option

@@ -54,7 +54,7 @@ def latent() -> None:
 )
 @flag(
     "--choose N,N,...",
-    "numbers of latent classes to try; the best held-out log-likelihood wins",
+    "try these numbers of latent classes, and keep the best by held-out log-likelihood",
     group="Model",
     advanced=True,
 )
@@ -79,14 +79,14 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @arguments("<model")
 @flag(
     "-k N",
-    "number of words, labels and documents to print per class",
+    "number of words, labels and documents to print per latent class",
     name="count",
     default=10,
     low=1,
 )
 @flag(
     "--documents DOCS",
-    "also print the most typical documents of each class, chosen from these files",
+    "also print the documents in these files that are most typical of each class",
     path=READS,
 )
 @threads_option

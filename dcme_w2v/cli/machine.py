@@ -35,13 +35,13 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 @arguments("<texts=[CORPUS]...")
 @flag(
     "--collect FILE",
-    "instead of training, write the text to this file, one paragraph per line",
+    "write the training text to this file (one paragraph per line) instead of training",
     path=TEXT,
     group="Output",
 )
 @flag(
     "--documents FILE",
-    'instead of training, write labeled paragraphs to this file, as lines "label TAB text"',
+    'write labeled paragraphs to this file as lines "label TAB text" instead of training',
     path=TEXT,
     group="Output",
 )
@@ -96,7 +96,7 @@ def paragraphs_with_labels() -> dict[str, str]:
                 labels.setdefault(line, label)
     if not labels:
         raise CorpusError(
-            f"{folders()[0]}: contains no documentation to train on; use a text file as CORPUS"
+            f"{folders()[0]}: contains no documentation to train on; pass a text file as CORPUS"
         )
     return labels
 

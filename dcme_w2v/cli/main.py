@@ -74,7 +74,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashe
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
-@flag("--debug", "print the traceback if an error occurs", name="traceback_wanted")
+@flag("--debug", "if an error occurs, print the Python traceback", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors, and text classification with many classes.
 
@@ -131,7 +131,7 @@ def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
         message = f"standard output: {error.encoding} cannot represent {text!a}"
         return _report(error, f"{message}; set PYTHONIOENCODING=utf-8", 1, arguments)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}; this is a bug, please report what --debug prints"
+        text = f"{type(error).__name__}: {error}; this is a bug; please report what --debug prints"
         if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)

@@ -47,7 +47,8 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
         questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # all words are empty, perhaps from an empty shell variable
             raise UsageError(
-                "all words are empty; use a word, or omit the argument to read standard input"
+                "all given words are empty; pass a nonempty word, or omit the argument to read "
+                "words from standard input"
             )
         out, err = [], []
         for found in solve(questions):
@@ -105,12 +106,12 @@ def _prompted() -> Iterator[str]:
 @flag("--among WORDS", "print only neighbors that are in this space-separated list of words")
 @flag(
     "--stability VECTORS...",
-    "vector files trained with other seeds; print how many of them also list each neighbor",
+    "vector files from other seeds; for each neighbor, print how many files also list it",
     name="others",
     multiple=True,
     path=READS,
 )
-@flag("--ignore-case", "look up the lowercase form of out-of-vocabulary words")
+@flag("--ignore-case", "if a word is out of vocabulary, look up its lowercase form")
 @json_option
 def neighbors(
     vectors: str,
@@ -136,7 +137,7 @@ def neighbors(
 
     if not words and vectors == STANDARD:
         raise UsageError(
-            "standard input cannot supply both VECTORS and words; pass words as arguments"
+            "standard input cannot supply both VECTORS and words; pass the words as arguments"
         )
     v = dw.Vectors.load(vectors)
     chosen = None
@@ -222,7 +223,7 @@ def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
     known = [word for word in words if word in v]
     if not known:
         raise UsageError(
-            f"--among: {path} contains none of the words to choose from; check spelling and case"
+            f"--among: {path} contains none of these words; check their spelling and case"
         )
     if len(known) < len(words):
         missing = [word for word in words if word not in known]

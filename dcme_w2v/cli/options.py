@@ -214,7 +214,9 @@ def output_option(
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
 quiet_option = flag("--quiet", "print only errors", group="Run")
-count_option = flag("-k N", "number of words to print per answer", name="topn", default=10, low=1)
+count_option = flag(
+    "-k N", "number of words to print for each query", name="topn", default=10, low=1
+)
 
 
 def options_of(
@@ -329,7 +331,7 @@ def reads_documents(
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
 seeds_option = options_of(SeedsOptions)
-dry_run_option = flag("--dry-run", "print the required memory and exit", group="Run")
+dry_run_option = flag("--dry-run", "print how much memory the run requires, and exit", group="Run")
 
 
 def show_plan(plan: dict[str, Any], as_json: bool) -> None:

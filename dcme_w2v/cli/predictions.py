@@ -27,7 +27,7 @@ def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -
 
     if not words and model == STANDARD:
         raise UsageError(
-            "standard input cannot supply both MODEL and words; pass words as arguments"
+            "standard input cannot supply both MODEL and words; pass the words as arguments"
         )
     loaded = LanguageModel.load(model)
 

@@ -46,7 +46,13 @@ def scdv() -> None:
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
 @arguments("<docs...")
-@flag("--vectors VECTORS", "word vectors, in any format", path=READS, group="Input", required=True)
+@flag(
+    "--vectors VECTORS",
+    "file of word vectors, in any supported format",
+    path=READS,
+    group="Input",
+    required=True,
+)
 @output_option("MODEL", "write the model to this file")
 @threads_option
 @encoding_option
@@ -94,9 +100,9 @@ def fit(
 
 @scdv.command("topics", example="dcme-w2v scdv topics model -k 5")
 @arguments("<model")
-@flag("-k N", "number of words per topic", name="words", default=10, low=1)
+@flag("-k N", "number of words to print per topic", name="words", default=10, low=1)
 @flag("--coherence DOCS", "also report topic coherence, measured on these documents", path=READS)
-@flag("--word WORD", "print only this word's topics, which show its senses")
+@flag("--word WORD", "print only the topics of this word, which reflect its senses")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:

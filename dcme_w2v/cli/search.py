@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @flag("--duplicates", "print pairs of nearly identical documents instead of answering queries")
 @flag(
     "--threshold X",
-    "minimum similarity of printed pairs, from 0 to 1  [default: 0.55]",
+    "minimum similarity of document pairs to print, from 0 to 1  [default: 0.55]",
     type=click.FloatRange(0, 1, min_open=True),
 )
 @flag(
@@ -85,17 +85,19 @@ def search(
     --query, queries are read from standard input, one per line, and answered as they arrive.
     """
     if threshold is not None and not duplicates:
-        raise UsageError("--threshold: has no effect without --duplicates; use both, or neither")
+        raise UsageError(
+            "--threshold: has no effect without --duplicates; use both options, or neither"
+        )
     if duplicates and queries:
         raise UsageError("--duplicates: is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if not is_asked and "k" in given_options():
-        raise UsageError("-k: has no effect without queries; omit -k, or use --query")
+        raise UsageError("-k: has no effect without queries; omit -k, or add --query")
     if as_json and not (is_asked or duplicates):
-        raise UsageError("--json: nothing is printed without queries; omit --json, or use --query")
+        raise UsageError("--json: has no effect without queries; omit --json, or add --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
-            "standard input cannot supply both DOCS and queries; pass queries with --query"
+            "standard input cannot supply both DOCS and queries; pass the queries with --query"
         )
     options = collect(SearchOptions, values)
     found = _loaded(docs, options, vectors, output, encoding_errors, quiet)
@@ -137,7 +139,7 @@ def _loaded(
         if vectors or options != SearchOptions():
             raise UsageError(
                 f"{docs[0]}: the options of a saved index cannot be changed; omit --vectors and "
-                "ranking options"
+                "the ranking options, such as --k1"
             )
         return Search.load(docs[0])
     names: list[str] = []
@@ -151,7 +153,7 @@ def _loaded(
     found = Search.of(options, vectors).fit(texts(), names)
     if not len(found):
         raise UsageError(
-            f"{', '.join(map(str, docs[:3]))}: no documents were found; use files with text"
+            f"{', '.join(map(str, docs[:3]))}: no documents were found; use files that contain text"
         )
     if not quiet:
         click.echo(f"{len(found):,} documents", err=True)

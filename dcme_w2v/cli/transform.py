@@ -23,7 +23,7 @@ from .streams import print_figures
     "dcme-w2v transform clusters docs.txt --output classes.svm",
 )
 @arguments("<model <docs...")
-@output_option("X", "X.npz, X.svm, or - for svmlight")
+@output_option("X", "output file: X.npz, X.svm, or - for svmlight on standard output")
 @flag("--labels FILE", "write the documents' labels to this file, one line per row", path=TEXT)
 @threads_option
 @json_option

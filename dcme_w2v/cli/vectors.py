@@ -43,7 +43,7 @@ KV = (
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "vectors in the --to folder: weighted for averaging (static, the default) or unchanged (mean)",
+    "vectors to export with --to: weighted for averaging (static, the default) or unchanged (mean)",
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
@@ -67,7 +67,9 @@ def convert(source: str, target: str, **values: Any) -> None:
         wanted["tokenize"] = {name: values[name] for name in RULE}
     changed = options.unit or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and wanted:
-        raise UsageError(f"--pooling, --tokenize: require --to={FOLDER}")
+        raise UsageError(
+            f"--pooling, --tokenize: are supported only with --to={FOLDER}; add this option"
+        )
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
@@ -138,9 +140,14 @@ def info(file: str, as_json: bool) -> None:
     "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
 )
 @arguments("<vectors")
-@flag("--classes N", "number of clusters", low=1, required=True)
+@flag(
+    "--classes N",
+    "number of word classes, which are clusters of word vectors",
+    low=1,
+    required=True,
+)
 @output_option("FILE", "write the classes to this file (-: standard output)", TEXT)
-@flag("--limit N", "cluster only the first N words", low=1)
+@flag("--limit N", "cluster only the first N words, normally the most frequent words", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
 def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
@@ -175,7 +182,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @flag("--words WORDS", "words to plot, separated by spaces")
 @flag(
     "--labels FILE",
-    "file with one label per line, in row order; labels determine the colors",
+    "file with the label of each row on its own line; labels determine the colors",
     path=READS,
 )
 @flag("--limit N", "number of words (default: 100) or rows (default: 2000) to plot", low=3)
@@ -201,7 +208,7 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 @output_option("HTML", "write the page to this file (-: standard output)")
 @flag(
     "--labels FILE",
-    "file with one line of tab-separated labels per row",
+    "file with labels: one line per row, columns separated by tabs",
     path=READS,
 )
 @flag(

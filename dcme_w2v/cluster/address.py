@@ -39,8 +39,8 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: a package is missing ({error}); run: pip install distributed "
-            "cryptography"
+            f"--cluster={address}: a required package is missing ({error}); run: pip install "
+            "distributed cryptography"
         ) from error
     with opened(address, where, reporter) as executor:
         yield executor
@@ -65,5 +65,5 @@ def parsed(address: str) -> int | str:
         return scheduler
     raise UsageError(
         f"--cluster={address}: is not a cluster address; use local:N with N from 0 to "
-        f"{WORKERS_MAX}, tcp://HOST:PORT, tls://HOST:PORT, or a Dask scheduler's file"
+        f"{WORKERS_MAX}, tcp://HOST:PORT, tls://HOST:PORT, or the path of a Dask scheduler file"
     )

@@ -124,14 +124,14 @@ class DaskExecutor(Executor):
             own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         except ClusterError as error:
             raise ClusterError(
-                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s "
-                "(it has stopped or is cut off); restart the cluster"
+                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s (it "
+                "stopped or lost its connection); restart the cluster"
             ) from error
         for worker, theirs in sorted(found.items()):
             if theirs != own:
                 raise ClusterError(
                     f"worker {_name(worker)} has {' '.join(str(theirs).split())}, but this "
-                    f"program has {own}; install the same versions"
+                    f"program has {own}; install the same versions on all machines"
                 )
 
     # ---- faults ----
@@ -167,16 +167,15 @@ class DaskExecutor(Executor):
             elif now - since > SILENT_SECONDS:
                 self._seen[worker] = sign, math.inf  # report a silent worker only once
                 self.reporter.message(
-                    f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it has "
-                    f"stopped or is cut off); its work will be repeated after {TTL_MINUTES} minutes"
+                    f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it stopped "
+                    f"or lost its connection); its work will be repeated after {TTL_MINUTES} "
+                    "minutes"
                 )
         for worker in sorted(self._known - found):
             self._lost += 1
-            self.reporter.message(f"worker {_name(worker)} is lost; its work will be repeated")
+            self.reporter.message(f"worker {_name(worker)} was lost; its work will be repeated")
         if self._known and not self._known & found:
-            raise ClusterError(
-                "all workers were lost; if they ran out of memory, use more --shards"
-            )
+            raise ClusterError("all workers were lost; if they ran out of memory, raise --shards")
         self._known, self._looked = found, now
 
 
@@ -197,8 +196,8 @@ def _error(error: BaseException) -> BaseException:
     if isinstance(error, KilledWorker):
         key: Any = error.task
         return ClusterError(
-            f"{key[1] or key[0]} stopped {error.allowed_failures + 1} workers, "
-            "probably because they ran out of memory; use more --shards"
+            f"the task {key[1] or key[0]} stopped {error.allowed_failures + 1} workers, probably "
+            "because they ran out of memory; raise --shards"
         )
     if isinstance(error, DcmeError):
         return error
@@ -233,7 +232,7 @@ def _name(worker: str) -> str:
 def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskExecutor]:
     """Connect to a scheduler, or start workers on this machine; see `open_cluster`."""
     loggers = [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]
-    security, advice, least = None, f"start some with dask worker {where}", 1
+    security, advice, least = None, f"start workers with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
         # Disable loggers that would print tracebacks.
@@ -244,7 +243,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
             if isinstance(where, int):
                 least, advice = (
                     where,
-                    'a script must start training under if __name__ == "__main__"',
+                    'in a script, start training under if __name__ == "__main__"',
                 )
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
                 where = stack.enter_context(_started(least, security)).scheduler_address
@@ -256,7 +255,8 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
         except (*FAILED, ValueError, RuntimeError, TypeError) as error:
             raise ClusterError(
                 f"--cluster={address}: no scheduler answered ({' '.join(str(error).split())}); "
-                f"run dask scheduler on that machine, with certificates for tls://; {advice}"
+                "run the command dask scheduler on that machine (for tls://, with certificates); "
+                f"{advice}"
             ) from error
         stack.callback(_close, client)
         try:

@@ -75,7 +75,7 @@ def learn(
         loss = task.training.epoch(number).loss
     weights, table = task.weights, task.weights.get()
     if not np.isfinite(table).all():
-        raise DivergedError("training diverged (NaN or infinity); lower --lr")
+        raise DivergedError("training diverged (a weight is NaN or infinite); use a lower --lr")
     return table[_rows_of(data)], weights.offset.astype(np.float64), loss
 
 
@@ -126,9 +126,13 @@ class Distributed:
         parsed(self._distribute.cluster)
         method = self._distribute.distribute
         if method == "gradient" and options.solver != "lbfgs":
-            raise UsageError("--distribute=gradient: requires --solver=lbfgs")
+            raise UsageError(
+                "--distribute=gradient: is supported only with --solver=lbfgs; use this solver"
+            )
         if method == "iterate" and options.solver == "lbfgs":
-            raise UsageError("--distribute=iterate: requires --solver=sgd")
+            raise UsageError(
+                "--distribute=iterate: is supported only with --solver=sgd; use this solver"
+            )
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
             raise UsageError(
@@ -184,8 +188,8 @@ def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
         own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
         if not own.labels:
             raise UsageError(
-                f"--shards={count}: with {len(dealt):,} documents, shard {k + 1} is empty; use "
-                "fewer shards"
+                f"--shards={count}: with {len(dealt):,} documents, shard {k + 1} would be empty; "
+                "lower --shards"
             )
         matrix, weights = own.matrix, own.weights
         if weights is None:

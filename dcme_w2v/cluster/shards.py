@@ -79,7 +79,7 @@ class Shard:
         CorpusError
             A file is missing, or its size differs from that on the machine that runs the program.
         """
-        remedy = "use a path that all workers have"
+        remedy = "use a path that exists on all workers"
         for span, size in zip(self.spans, self.sizes, strict=True):
             if is_address(str(span.path)):
                 continue
@@ -127,7 +127,7 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         if not spans:
             raise UsageError(
                 f"--shards={shards}: the corpus has too few lines, row groups or indivisible "
-                "files for this many shards; use fewer --shards, or more files"
+                "files for so many shards; lower --shards, or divide the corpus into more files"
             )
         found.append(_shard(spans))
     return tuple(found)

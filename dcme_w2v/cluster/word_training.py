@@ -149,7 +149,8 @@ class ClusterTrainer(engine.Trainer):
         """Raise `DivergedError` if a table contains NaN or infinity."""
         if not np.isfinite(self._both).all():
             raise DivergedError(
-                f"training diverged (NaN or infinity) in round {self.round}; use a lower --lr"
+                f"training diverged in round {self.round} (a vector is NaN or infinite); use a "
+                "lower --lr"
             )
 
     def state(self) -> list[U8]:
@@ -392,8 +393,8 @@ def cluster_of(
     where = parsed(job.cluster)
     if job.shards is None and isinstance(where, str):
         raise UsageError(
-            "--dry-run: also requires --shards, because the number of workers at "
-            f"--cluster={job.cluster} is unknown"
+            "--dry-run: requires --shards, because the number of workers at "
+            f"--cluster={job.cluster} is unknown; add --shards"
         )
     yield job, Cluster(job.shards or max(1, int(where)), None)
 
@@ -405,7 +406,8 @@ def _checked(job: TrainJob) -> TrainJob:
     check_mixed(job)
     if job.text is not None:
         raise UsageError(
-            f"--cluster={job.cluster}: sentences in memory are not supported; use files"
+            f"--cluster={job.cluster}: is not supported for sentences in memory; save the "
+            "sentences to files"
         )
     if job.init_vocab != "new":
         raise UsageError(

@@ -239,8 +239,8 @@ def warning_of(shards: int, rounds: int) -> str | None:
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
-        f"warning: --rounds={rounds} is low for {shards} shards; vectors are worse with fewer than "
-        f"{ROUNDS} rounds: use more"
+        f"warning: --rounds={rounds} is low for {shards} shards; vectors are worse with fewer "
+        f"than {ROUNDS} rounds; raise --rounds"
     )
 
 

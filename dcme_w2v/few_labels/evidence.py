@@ -182,7 +182,7 @@ def highest(rank: F64, count: int | None = None) -> I64:
     """
     above = np.flatnonzero(rank > 0)
     if not len(above):
-        raise CorpusError("no feature distinguishes the classes; use more unlabeled documents")
+        raise CorpusError("no feature distinguishes the classes; add unlabeled documents")
     if count is None or len(above) <= count:
         return above
     order = np.argsort(-rank[above], kind="stable")[:count]

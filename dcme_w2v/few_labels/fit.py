@@ -207,12 +207,13 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
         )
     if options.folds > count:
         raise UsageError(
-            f"there are only {count} labeled documents for --folds={options.folds}; add "
-            "documents, or lower --folds"
+            f"there are only {count} labeled documents, fewer than --folds={options.folds}; label "
+            "more documents, or lower --folds"
         )
     if not len(data.unlabeled):
         raise CorpusError(
-            "there are no unlabeled documents; use --unlabeled, or use classify train"
+            "there are no unlabeled documents; pass some with --unlabeled, or use classify train "
+            "instead"
         )
     columns = data.labeled.matrix.shape[1]
     there = np.bincount(data.labeled.matrix.indices, minlength=columns) > 0
@@ -220,7 +221,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     if not shared.any():
         raise CorpusError(
             f"no unlabeled document contains any of the {int(there.sum()):,} features that the "
-            "labeled documents contain; use other documents"
+            "labeled documents contain; use unlabeled documents with similar text"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     if len(few) and (options.initial == "supervised" or options.choose):
@@ -228,7 +229,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         return [
             f"warning: these classes have fewer labeled documents than the {options.folds} folds, "
-            f"so that some folds are trained without them: {shown}{more}"
+            f"so some folds are trained without these classes: {shown}{more}"
         ]
     return []
 

@@ -47,8 +47,8 @@ class FusedModel(Classifier):
         """Return the fused features h as float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError(
-                "this model cannot transform documents, because it has no levels; fit a model with "
-                "--final=levels"
+                "this model cannot transform documents, because it has no impact levels; fit a "
+                "model with --final=levels"
             )
         return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
 

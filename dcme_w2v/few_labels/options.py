@@ -36,34 +36,35 @@ class FusedOptions(Checked):
 
     levels: int = option(
         8,
-        "number of levels for rounding feature impacts",
+        "number of levels to which feature impacts are rounded",
         minimum=1,
         maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "how to compute feature impacts: log ratio (log), difference (centered) or paper formula "
-        "(default: log)",
+        "how to compute feature impacts: log ratio (log), difference (centered) or the paper's "
+        "formula (paper) (default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "train the initial model on labels (supervised), or also on its own predictions (default: "
-        "self-training)",
+        "train the initial model on labels (supervised), or also on its own predictions "
+        "(self-training) (default: self-training)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
     rounds: int | None = option(
         None,
-        "number of passes over the unlabeled documents (default: 3 for distill, otherwise 1)",
+        "number of passes over the unlabeled documents (default: 3 for --final=distill, otherwise "
+        "1)",
         minimum=1,
         maximum=1000,
         advanced=True,
     )
     final: str | None = option(
         None,
-        "final model: distilled (distill), impact levels (levels), or both levels and initial "
+        "final model: distilled (distill), on impact levels (levels), or on levels and initial "
         "scores (beside) (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
@@ -80,7 +81,9 @@ class FusedOptions(Checked):
         "combine four models with weights from cross-validation (default: yes, unless options "
         "select one model)",
     )
-    preset: str | None = option(None, "use the method of Suzuki and Nagata (2014)", presets=PRESETS)
+    preset: str | None = option(
+        None, "use the settings of Suzuki and Nagata (2014)", presets=PRESETS
+    )
     threads: int | None = option(**THREADS)
     seed: int = option(**SEED)
 
@@ -109,7 +112,9 @@ def resolved(options: FusedOptions) -> FusedOptions:
     if choose is None and free:
         choose = True
     if options.is_paper and options.final != "levels":
-        raise UsageError("--impact=paper: requires --final=levels; use both, or --preset=paper")
+        raise UsageError(
+            "--impact=paper: requires --final=levels; use both options, or --preset=paper"
+        )
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError(

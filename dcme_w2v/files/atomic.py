@@ -23,7 +23,7 @@ from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
 # The remedy in the error message for a file that is too large.
-LIMITED = "raise the limit of ulimit -f"
+LIMITED = "raise the file-size limit (ulimit -f)"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
@@ -204,7 +204,7 @@ def check_text(path: PathLike) -> None:
     """Raise an error early if `path` cannot be written or has the suffix of a binary format."""
     if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
         raise UsageError(
-            f"{os.fspath(path)}: text cannot be written as {suffix}; choose a .txt file"
+            f"{os.fspath(path)}: text cannot be written to a {suffix} file; choose a .txt file"
         )
     check_writable(path)
 
@@ -214,7 +214,8 @@ def check_log(path: PathLike) -> None:
     check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
-            f"{os.fspath(path)}: a log cannot be written compressed; choose a .jsonl file"
+            f"{os.fspath(path)}: a log cannot be compressed while it is written; choose an "
+            "uncompressed .jsonl file"
         )
 
 
@@ -251,7 +252,8 @@ def target_of(path: PathLike) -> Path:
             aim = place.readlink()
         if (links := links + 1) > _LINKS:
             raise UsageError(
-                f"{os.fspath(path)}: the symbolic links form a loop; remove one of them"
+                f"{os.fspath(path)}: the symbolic links in this path form a loop; remove one of "
+                "the links"
             )
         left += reversed(aim.parts)
         place = Path(left.pop()) if aim.is_absolute() else place.parent
@@ -281,7 +283,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         elif error.errno == errno.EFBIG:
             advice = LIMITED
         elif error.errno == errno.EBADF:  # standard output is closed
-            advice = "redirect it, or use a file"
+            advice = "redirect standard output, or write to a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
         ) from error
@@ -314,7 +316,8 @@ def check_parent(name: str, target: Path) -> None:
         return
     if "://" in name:
         raise UsageError(
-            f"{name}: writing to a URL is not supported; write a local file, then upload it"
+            f"{name}: writing to a URL is not supported; write to a local file, and then upload "
+            "the file"
         )
     advice = "write $HOME for ~ in quotes" if "~" in target.parts else "create it first"
     raise UsageError(f"{name}: the folder {target.parent} does not exist; {advice}")
@@ -354,7 +357,7 @@ def check_writable(path: PathLike) -> None:
 def check_standard_output() -> None:
     """Raise an error early if standard output cannot be written."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
-        raise UsageError("standard output: is closed; redirect it, or use a file")
+        raise UsageError("standard output: is closed; redirect standard output, or write to a file")
 
 
 def standard_input() -> BinaryIO:
@@ -366,7 +369,7 @@ def standard_input() -> BinaryIO:
         It is closed.
     """
     if not _is_open_for(sys.stdin, os.O_RDONLY):
-        raise UsageError("standard input: is closed; redirect it, or use a file")
+        raise UsageError("standard input: is closed; redirect standard input, or read from a file")
     return sys.stdin.buffer
 
 

@@ -106,9 +106,8 @@ def check_expansion(place: str, stored: int, decoded: int) -> None:
     """Raise `CorpusError` if the decoded data is far larger than the stored data."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
-            f"{place}: {stored:,} bytes decompress to at least {decoded:,} bytes, over "
-            f"{MOST_EXPANDED} times "
-            "as many; if you trust the file, store it uncompressed"
+            f"{place}: {stored:,} bytes decompress to at least {decoded:,} bytes, which is over "
+            f"{MOST_EXPANDED} times as many; if you trust the file, decompress it first"
         )
 
 
@@ -193,7 +192,8 @@ class CorpusFile(io.RawIOBase):
     def _seek(self, begin: int, end: int | None) -> None:
         if self.packed:
             raise CorpusError(
-                f"{self.path}: was compressed while it was being read; do not change input files"
+                f"{self.path}: was compressed while it was being read; do not change input files "
+                "during a run"
             )
         self._raw.seek(begin)
         self._piece, self.bytes_read = memoryview(b""), 0
@@ -269,8 +269,8 @@ class CorpusFile(io.RawIOBase):
             yield
         except ImportError:
             raise CorpusError(
-                f"{self.path}: reading {method} requires the package zstandard; run: pip install "
-                "zstandard"
+                f"{self.path}: reading {method} data requires the package zstandard; run: pip "
+                "install zstandard"
             ) from None
         except Exception as error:  # each decompression library raises its own exceptions
             raise CorpusError(
@@ -335,7 +335,9 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     OSError
         The file cannot be opened.
     """
-    wrong = FormatError(f"{path_name(path)}: is not a regular file; use a regular file")
+    wrong = FormatError(
+        f"{path_name(path)}: is not a regular file; use a file instead of a folder, pipe or device"
+    )
     try:
         number = os.open(path, READ)
     except PermissionError:  # Windows raises PermissionError if the path is a folder
@@ -348,9 +350,8 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
             raise wrong
         if largest is not None and found.st_size > largest:
             raise FormatError(
-                f"{os.fspath(path)}: has {found.st_size:,} bytes, but at most {largest:,} can be "
-                "read; "
-                "use a smaller file"
+                f"{os.fspath(path)}: has {found.st_size:,} bytes, but at most {largest:,} bytes "
+                "can be read; use a smaller file"
             )
         return os.fdopen(number, "rb")
     except BaseException:
@@ -376,7 +377,7 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     try:
         found = parsed_json(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is not JSON ({error!s:.80}); {advice}") from None
+        raise FormatError(f"{path}: is not valid JSON ({error!s:.80}); {advice}") from None
     if not isinstance(found, dict):
         raise FormatError(f"{path}: is not a JSON object; {advice}")
     return found
@@ -408,13 +409,13 @@ def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise ValueError(f"{text:.40} is not a finite number")
+        raise ValueError(f"the number {text:.40} is not finite")
     return number
 
 
 def _integer(text: str) -> int:
     if len(text) > LONGEST_INTEGER or not -(1 << 63) <= (number := int(text)) < 1 << 64:
-        raise ValueError(f"{text:.40} does not fit in 64 bits")
+        raise ValueError(f"the number {text:.40} does not fit in 64 bits")
     return number
 
 
@@ -439,9 +440,9 @@ def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int
         number += 1
         if len(line) > LINE_BYTES:
             hint = (
-                "it has NUL bytes and looks binary; use a text file"
+                "the file has NUL bytes and looks binary; use a text file"
                 if b"\0" in line
-                else "split it into shorter lines"
+                else "split this line into shorter lines"
             )
             raise CorpusError(f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}")
         yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
@@ -469,7 +470,9 @@ def decoded(text: bytes, place: str) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{place}: is not UTF-8 ({error.reason}); convert the file") from None
+        raise CorpusError(
+            f"{place}: is not UTF-8 ({error.reason}); convert the file to UTF-8"
+        ) from None
 
 
 def head_of(path: str) -> bytes:
@@ -521,7 +524,7 @@ def _open_address(path: str) -> Any:
     except (ImportError, NotImplementedError):
         package = ADDRESSES[path.partition("://")[0]]
         raise CorpusError(
-            f"{path}: reading it requires the package {package}; run: pip install {package}"
+            f"{path}: can be read only with the package {package}; run: pip install {package}"
         ) from None
     except Exception as error:
         reason = _stalled(error) or f"cannot be opened: {error}"

@@ -48,7 +48,8 @@ def as_paths(files: Any) -> tuple[Any, ...]:
     for one in listed:
         if not isinstance(one, str | os.PathLike):
             raise UsageError(
-                f"files: must be paths, not {type(one).__name__}; save the data to a file"
+                f"files: must be paths, not {type(one).__name__}; save the data to a file, and "
+                "pass its path"
             )
     paths = (os.fspath(one) if isinstance(one, PurePath) else one for one in listed)
     return tuple(local(one) if isinstance(one, str) else one for one in paths)
@@ -146,7 +147,8 @@ def _check_folder(one: _File) -> None:
     place = Path(os.path.realpath(one.path))
     if one.path == STANDARD:
         raise UsageError(
-            f"{one.shown}: a folder cannot be written to standard output; choose a folder"
+            f"{one.shown}: a folder cannot be written to standard output; choose the path of a "
+            "folder"
         )
     if place.exists() and not place.is_dir():
         raise UsageError(f"{one.shown}: is a file; use a folder")

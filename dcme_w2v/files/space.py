@@ -38,8 +38,8 @@ def check_addresses() -> None:
     needed = SCIPY_BYTES + threads * BYTES_PER_BLAS_THREAD
     if limit is not None and limit < needed:
         raise ResourceError(
-            f"the address-space limit is {limit >> 20} MB, but numpy and scipy need {needed >> 20} "
-            "MB; raise the limit (ulimit -v), or set OPENBLAS_NUM_THREADS=1"
+            f"the address-space limit is {limit >> 20} MB, but numpy and scipy require "
+            f"{needed >> 20} MB; raise the limit (ulimit -v), or set OPENBLAS_NUM_THREADS=1"
         )
 
 
@@ -49,7 +49,8 @@ def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
     if limit is None or needed <= limit:
         return None
     return OutOfMemoryError(
-        f"{what} needs {needed:,} bytes of memory, but only {limit:,} are available; {remedy}"
+        f"{what} requires {needed:,} bytes of memory, but only {limit:,} bytes are available; "
+        f"{remedy}"
     )
 
 

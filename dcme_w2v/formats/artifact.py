@@ -300,7 +300,9 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
     for name, array in ordered:
         begin, end = end, end + math.prod(array.shape) * array.dtype.itemsize
         if array.dtype not in _NAMES:
-            raise ValueError(f"the array {name!r} has dtype {array.dtype}, which cannot be written")
+            raise ValueError(
+                f"the array {name!r} has the type {array.dtype}, which cannot be written"
+            )
         about = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
         header[name] = about
     text = _json(header).encode()
@@ -328,14 +330,15 @@ def check_model_target(path: PathLike, kind: str) -> None:
     name = path_name(path)
     if is_stream(path) or compression_of(path) is not None:
         raise UsageError(
-            f"{name}: a model cannot be written to a pipe or compressed; choose another file name"
+            f"{name}: a model cannot be written to a pipe or to a compressed file; choose another "
+            "file name"
         )
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
     # Accept every kind in OF_CLASSES, because the documents determine which of them is written.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
-        raise UsageError(f"{name}: already exists and is not a {kind} model; choose another file")
+        raise UsageError(f"{name}: already exists, but is not a {kind} model; choose another file")
 
 
 # ---- reading ----
@@ -533,7 +536,9 @@ def read_npy(path: PathLike) -> Array:
             raise
         except Exception as error:  # numpy passes on every exception of Python's parser
             said = " ".join(str(error).split())[:200]
-            raise FormatError(f"{os.fspath(path)}: is corrupt ({said}); write it again") from None
+            raise FormatError(
+                f"{os.fspath(path)}: is corrupt ({said}); write the file again"
+            ) from None
 
 
 def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
@@ -544,10 +549,10 @@ def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
         (2, 0): numpy_format.read_array_header_2_0,
     }
     if version not in readers:
-        raise ValueError(f"format version {version} is not supported")
+        raise ValueError(f"version {version} of the .npy format is not supported")
     shape, fortran, dtype = readers[version](file)
     if dtype.hasobject:
-        raise ValueError("it contains Python objects, which cannot be read safely")
+        raise ValueError("the array contains Python objects, which cannot be read safely")
     if min(shape, default=0) < 0:
         raise ValueError(f"the array shape {shape} has a negative dimension")
     return dtype, shape, "F" if fortran else "C"

@@ -42,7 +42,7 @@ BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
 MOST_COMPRESSED = 50  # usual maximum ratio of a row group's decoded size to its stored size
-_ARRAY = ": is a JSON array; write one object per line, as jq -c '.[]' does"
+_ARRAY = ": is a JSON array; write one JSON object per line, as jq -c '.[]' does"
 # Each requested column must occur in one of the first SEEN_ROWS lines of a JSON lines file.
 SEEN_ROWS = 1000
 DELIMITERS = ",\t;|"
@@ -98,8 +98,8 @@ class Table:
             object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
         if both := [name for name in self.label if name in self.text]:
             raise UsageError(
-                f"{self.path}: the column {both[0]!r} is both text and label; choose two "
-                "different columns"
+                f"{self.path}: the column {both[0]!r} is selected both as text and as label; "
+                "choose two different columns"
             )
         object.__setattr__(self, "path", local(path_name(self.path)))
         if self.group is not None:
@@ -169,7 +169,8 @@ def check_no_table(path: str, head: bytes) -> None:
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(
-            f"{path}: is read as text, not as CSV; to read one column, use --text-column: {header}"
+            f"{path}: is read as text, not as CSV; to read only a column, select it with "
+            f"--text-column (first line: {header})"
         )
     if kind not in (*BINARY, "JSON lines"):
         return
@@ -234,9 +235,12 @@ def read_rows(
         except (ValueError, OSError, RecursionError, MemoryError, csv.Error) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             if isinstance(error, UnicodeDecodeError):
-                reason = f"is not UTF-8 ({error.reason}); convert it"
+                reason = f"is not UTF-8 ({error.reason}); convert the file to UTF-8"
             if "new-line character seen" in reason:
-                reason = "has a carriage return within a line; make it a line feed, or quote it"
+                reason = (
+                    "has a carriage return within a line; replace it with a line feed, or quote "
+                    "the field"
+                )
             advice = "" if ";" in reason else "; repair the file, or get it again"
             raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
 
@@ -248,7 +252,8 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
         try:
             if not isinstance(item, Mapping):
                 raise ValueError(
-                    f"--text-column requires files or dicts, not {type(item).__name__}"
+                    f"--text-column requires files or dicts, not {type(item).__name__}; omit this "
+                    "option"
                 )
             if number == 1:
                 _check_columns(table, item, _missing(item, table.names))
@@ -310,7 +315,8 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
 def _check_one_kind(kinds: set[bool]) -> None:
     if len(kinds) > 1:
         raise ValueError(
-            "the text columns contain both text and lists of tokens; use only one kind"
+            "the text columns contain both text and lists of tokens; use either text or lists in "
+            "all rows"
         )
 
 
@@ -335,7 +341,7 @@ def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 def _check_distinct(table: Table, names: Sequence[str]) -> None:
     for name in table.names:
         if names.count(name) > 1:
-            raise CorpusError(f"{table}: has two columns {name!r}; rename one of them")
+            raise CorpusError(f"{table}: has two columns named {name!r}; rename one of the columns")
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
@@ -343,7 +349,9 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
     for name in table.names:
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
-            raise CorpusError(f"{table}: has no column {name!r}; its columns are {_listed(listed)}")
+            raise CorpusError(
+                f"{table}: has no column {name!r}; choose one of its columns: {_listed(listed)}"
+            )
 
 
 # ---- formats ----
@@ -371,7 +379,8 @@ def _with_partition(
     left = tuple(dict.fromkeys(name for name in table.names if name not in fixed))
     if not left:
         raise CorpusError(
-            f"{table}: all of these columns come from folder names; choose a column in the files"
+            f"{table}: all selected columns come from folder names; also select a column that is "
+            "in the files"
         )
     for values in _records(replace(table, text=left, label=(), keep=()), file, False):
         found = {**dict(zip(left, values, strict=True)), **fixed}
@@ -396,10 +405,10 @@ def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
             raise ValueError(
-                f"the line is not JSON ({reason}); write one object per line"
+                f"the line is not valid JSON ({reason}); write one JSON object per line"
             ) from None
         if not isinstance(values, dict):
-            raise ValueError("the line is not a JSON object; write one object per line")
+            raise ValueError("the line is not a JSON object; write one JSON object per line")
         if missing:
             missing = _missing(values, missing)
             if number + 1 == SEEN_ROWS:
@@ -424,7 +433,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         for line in itertools.chain([first], lines):
             size += len(line)
             if size > LINE_BYTES:
-                raise ValueError(f"the row has more than {LINE_BYTES:,} characters; split it")
+                raise ValueError(f"the row has more than {LINE_BYTES:,} characters; split the row")
             yield line
 
     rows = csv.reader(counted(), delimiter=delimiter, strict=True)
@@ -435,7 +444,10 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     for row in rows:
         size = 0
         if row and len(row) != len(header):
-            raise ValueError(f"the row has {len(row)} fields, but the header has {len(header)}")
+            raise ValueError(
+                f"the row has {len(row)} fields, but the header has {len(header)} fields; correct "
+                "the row"
+            )
         if row:
             yield [row[place] for place in places]
 
@@ -447,7 +459,9 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
 
     is_file = path != STANDARD and not is_address(path) and Path(path).is_file()
     if kind != "an Arrow stream" and not is_file:
-        raise CorpusError(f"{path}: {kind} can be read only from regular files; save it to a file")
+        raise CorpusError(
+            f"{path}: {kind} can be read only from regular files; save the data to a file"
+        )
     try:
         if kind == "Parquet":
             source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
@@ -568,7 +582,7 @@ def _check_types(types: Iterable[Any]) -> None:
             or any(map(pa.types.is_dictionary, inner))
         ):
             raise ValueError(
-                f"the column type {one!s:.60} is not supported; convert it to text or lists"
+                f"the column type {one!s:.60} is not supported; convert the column to text or lists"
             )
         _check_types(inner)
 
@@ -661,7 +675,9 @@ def _rows_before(table: Table) -> int:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata
     if table.group >= about.num_row_groups:
-        raise ValueError(f"the file has only {about.num_row_groups} row groups; use a lower number")
+        raise ValueError(
+            f"the file has only {about.num_row_groups} row groups; use a lower row-group number"
+        )
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 

@@ -80,7 +80,7 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
         if path == STANDARD:
             standard_input()
         elif not is_address(path) and not Path(path).exists():
-            raise NoSuchFileError(f"{path}: there is no such file or folder")
+            raise NoSuchFileError(f"{path}: there is no such file or folder; check the path")
     if not paths:
         raise CorpusError("the corpus has no files; pass a file, or - for standard input")
     return paths
@@ -107,19 +107,19 @@ def _files_of_dataset(folder: str) -> list[str]:
         The folder has several splits, or a file is missing.
     """
     if (about := Path(folder, "dataset_dict.json")).is_file():
-        splits = read_json(about, "write the folder again").get("splits")
+        splits = read_json(about, "write the dataset folder again").get("splits")
         listed = ", ".join(f"{folder}/{one}" for one in splits) if isinstance(splits, list) else ""
         raise CorpusError(
-            f"{folder}: this dataset has several splits, of which only one can be read; use one "
+            f"{folder}: this dataset has several splits, but only one split can be read; use one "
             f"of {listed:.200}"
         )
     if not (about := Path(folder, "state.json")).is_file():
         return []
-    files = read_json(about, "write the folder again").get("_data_files")
+    files = read_json(about, "write the dataset folder again").get("_data_files")
     try:
         return [str(Path(folder, PurePath(one["filename"]).name)) for one in files or []]
     except (TypeError, KeyError):
-        raise CorpusError(f"{about}: lists no data files; write the folder again") from None
+        raise CorpusError(f"{about}: lists no data files; write the dataset folder again") from None
 
 
 def _files_below(folder: str) -> list[str]:
@@ -296,7 +296,9 @@ class Corpus:
             cut = filled if ended else _end_of_words(buffer, filled)
             if not cut and filled > LINE_BYTES:
                 hint = (
-                    "it has NUL bytes and looks binary" if b"\0" in buffer[:filled] else "use text"
+                    "the file has NUL bytes and looks binary"
+                    if b"\0" in buffer[:filled]
+                    else "use text"
                 )
                 place = f"{file.path}: byte {offset}"
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
@@ -410,7 +412,9 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         words = path.split()
         is_text = len(words) > 3 or (len(words) > 1 and not _PATH.fullmatch(words[-1]))
         if "\n" in path or (is_text and not is_corpus_path(path)):
-            raise UsageError(f"--corpus={path!r:.60}: is text, not a file; use a list of sentences")
+            raise UsageError(
+                f"--corpus={path!r:.60}: is text, not a file; pass a list of sentences"
+            )
         return as_paths(corpus), None
     if hasattr(corpus, "columns"):  # `corpus` is a pandas, polars or pyarrow table
         raise UsageError(
@@ -418,7 +422,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
-            f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
+            f"--corpus={corpus!r:.60}: must be a path, a list of paths, or an iterable of sentences"
         )
     if isinstance(corpus, Mapping):
         raise UsageError(
@@ -457,7 +461,7 @@ def check_file(holdout: str, corpus: Sequence[Source]) -> None:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):
             raise UsageError(
-                f"--holdout={path}: is also part of the corpus; remove it from the corpus"
+                f"--holdout={path}: is also part of the corpus; remove this file from the corpus"
             )
 
 

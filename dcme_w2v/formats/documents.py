@@ -149,8 +149,8 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
         problem = f"there are folders in {Path(folder, deep[0][0])}"
     if problem:
         raise CorpusError(
-            f"{folder}: {problem}; use a folder with a subfolder per class and no other files, or "
-            "files whose lines have labels"
+            f"{folder}: {problem}; use a folder that contains only one subfolder per class, or "
+            "use files whose lines have labels"
         )
     keys = {name.partition("=")[0] if "=" in name else "" for name in first}
     start = f"{next(iter(keys))}=" if len(keys) == 1 and "" not in keys else ""
@@ -245,8 +245,8 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
         return labels_of(labels.decode()), text
     if form == "tab" and line:
         raise CorpusError(
-            f"{path}: line {number} has no TAB between labels and text; "
-            "add one, or use text without labels"
+            f"{path}: line {number} has no TAB between labels and text; add a TAB, or use text "
+            "without any labels"
         )
     return (), line
 
@@ -345,8 +345,8 @@ def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
             tags.append(columns[-1].strip())
         if len(tags) not in (0, len(tokens)):
             raise CorpusError(
-                f"{path}: line {number}: only some tokens in the sentence have a tag; "
-                "tag all tokens in the last column, or none"
+                f"{path}: line {number}: only some tokens in the sentence have a tag; in the last "
+                "column, tag either all tokens or no token"
             )
     return Sentence(tokens, tags, path, block[0][0])
 

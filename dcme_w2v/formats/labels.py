@@ -56,8 +56,8 @@ def labels_in(name: str, value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if wrong := [one for one in items if not isinstance(one, str | int | float)]:
         raise ValueError(
-            f"{name} has a value of type {type(wrong[0]).__name__}; labels must be text, integers, "
-            "or lists of these"
+            f"{name} has a value of type {type(wrong[0]).__name__}; labels must be text, "
+            "integers, or lists of text or integers"
         )
     if not value:
         return NoneOfThese()
@@ -83,4 +83,6 @@ def _listed_labels(name: str, text: str) -> list[Any]:
     # The text is not a valid Python list, for example because it contains the literal 07.
     except (ValueError, SyntaxError):
         pass
-    raise ValueError(f"{name} is {text!r:.60}, which is not a valid list; join the labels with |")
+    raise ValueError(
+        f"{name} is {text!r:.60}, which is not a valid list; write the labels joined by |"
+    )

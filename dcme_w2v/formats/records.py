@@ -30,7 +30,7 @@ def form_of(path: PathLike, as_json: bool) -> str:
     """
     form = uncompressed_name(path).suffix.lower()
     if form == ".parquet" and (packed := compression_of(path)):
-        raise UsageError(f"{path}: Parquet files are already compressed; omit {packed}")
+        raise UsageError(f"{path}: Parquet files are already compressed; omit the suffix {packed}")
     if as_json and form in TABLES:
         raise UsageError(
             f"--json: {path} cannot contain JSON; omit --json, or choose a .jsonl file"

@@ -85,8 +85,8 @@ def read_sparse_rows(
         rows = read_npz(path) if path.lower().endswith(NPZ) else read_mtx(path)
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
-                f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,}; "
-                "use rows with the same features"
+                f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,} "
+                "columns; use rows with the same features"
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
@@ -130,12 +130,16 @@ def read_npz(path: PathLike) -> csr_matrix:
                 size = math.prod(shape) * dtype.itemsize
                 if size != info.file_size - member.tell():
                     raise ValueError(
-                        f"{info.filename} does not have the {size:,} bytes that its header states"
+                        f"{info.filename} does not contain the {size:,} bytes that its header "
+                        "declares"
                     )
         file.seek(0)
         matrix = sparse.load_npz(file)
         if matrix.format not in ("coo", "csr", "csc"):
-            raise ValueError(f"format {matrix.format!r} is not supported; call tocsr()")
+            raise ValueError(
+                f"the sparse format {matrix.format!r} is not supported; convert the matrix with "
+                "tocsr()"
+            )
         _check_size(total + 8 * matrix.shape[0], name)  # row offsets take 8 bytes per row
         return checked_rows(matrix)
 
@@ -150,7 +154,7 @@ def read_mtx(path: PathLike) -> csr_matrix:
             head = file.readline(1024).lower().split()
             size = file.seek(0, os.SEEK_END)
         if head[:2] != [b"%%matrixmarket", b"matrix"] or b"complex" in head:
-            raise ValueError("the first line of the file does not describe a real matrix")
+            raise ValueError("the first line of the file does not declare a matrix of real numbers")
         rows, _, entries = io.mminfo(name)[:3]
         if entries > size:
             raise ValueError(f"the file is too short for {entries:,} entries")
@@ -180,7 +184,10 @@ def _check_size(expanded: int, name: str) -> None:
     """Raise an error if decompressed data would be implausibly large or would not fit in memory."""
     stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
-        raise ValueError(f"{stored:,} bytes would expand to an implausible {expanded:,} bytes")
+        raise ValueError(
+            f"the {stored:,} bytes of the file would expand to {expanded:,} bytes, which is "
+            "implausible"
+        )
     require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
 
 
@@ -208,7 +215,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
             labels = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except ValueError:
             raise FormatError(
-                f"{path}: line {number} is not UTF-8 text; convert the file"
+                f"{path}: line {number} is not UTF-8 text; convert the file to UTF-8"
             ) from None
         found.append(labels_of(labels))
     if rows is not None and len(found) != rows:
@@ -247,7 +254,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: has no rows; use a file with rows")
+        raise CorpusError(f"{path}: contains no rows; use a file that contains rows")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:
@@ -263,14 +270,16 @@ def _text(label: bytes, path: str, number: int) -> str:
         return found[1:] if found[:1] == "+" and found[1:].isdigit() else found
     except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: line {number}: a label is not UTF-8; convert the file"
+            f"{path}: line {number}: a label is not UTF-8; convert the file to UTF-8"
         ) from None
 
 
 def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     column, _, value = field.partition(b":")
     if column == b"qid":
-        raise FormatError(f"{path}: line {number}: qid is not supported; remove the qid fields")
+        raise FormatError(
+            f"{path}: line {number}: the field qid is not supported; remove the qid fields"
+        )
     try:
         if b"_" in field:  # Python accepts 1_000 as a number, but svmlight files do not
             raise ValueError
@@ -278,16 +287,18 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     except ValueError:
         shown = ascii(field[:40].decode(errors="replace"))
         raise FormatError(
-            f"{path}: line {number}: {shown} is not FEATURE:VALUE; correct it"
+            f"{path}: line {number}: {shown} does not have the form FEATURE:VALUE; correct this "
+            "field"
         ) from None
     if not abs(found[1]) <= _LARGEST:
         raise FormatError(
             f"{path}: line {number}: the value of feature {found[0]} is not a finite number; "
-            "correct it"
+            "correct the value"
         )
     if not 0 <= found[0] < MAX_COLUMNS:
         raise FormatError(
-            f"{path}: line {number}: the feature number {found[0]} is out of range; renumber it"
+            f"{path}: line {number}: the feature number {found[0]} is out of range; renumber the "
+            "features"
         )
     return found
 

@@ -106,8 +106,8 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
     except UnicodeDecodeError as error:
         if encoding_errors == "strict":
             raise CorpusError(
-                f"{place(error.start)} is not UTF-8; convert the file, or use "
-                "--encoding-errors=replace or skip (for a classifier: during training)"
+                f"{place(error.start)} is not UTF-8; convert the file to UTF-8, or use "
+                "--encoding-errors=replace or skip (for a classifier, during training)"
             ) from None
         if encoding_errors == "replace":
             return text.decode(errors="replace").encode()
@@ -145,7 +145,7 @@ def told_texts(items: Any) -> list[Text]:
     """Convert texts with `as_texts`, and warn if some texts are empty or missing."""
     texts = list(as_texts(items))
     if empty := sum(not bytes_of(text).strip() for text in texts):
-        warn(f"{empty:,} of {len(texts):,} texts are empty or missing, and so have no features")
+        warn(f"{empty:,} of {len(texts):,} texts are empty or missing, so they have no features")
     return texts
 
 
@@ -160,7 +160,7 @@ def _as_text(item: Any, place: str, errors: str) -> Text:
         if b"\0" in bytes_of(text):
             raise CorpusError(f"{place} contains a NUL character; remove it")
         if not is_utf8(bytes_of(text)):
-            raise CorpusError(f"{place} is not UTF-8; decode its bytes, or use str")
+            raise CorpusError(f"{place} is not UTF-8; decode the bytes, or pass a str")
     return text
 
 

@@ -237,7 +237,8 @@ class Vocabulary(Words):
         find_duplicates(text, offsets, faults)
         if faults.any():
             raise FormatError(
-                f"{name}:{faults[:, 1].max() + 1}: the word occurs twice; remove one line"
+                f"{name}:{faults[:, 1].max() + 1}: the word in this line occurs twice; remove one "
+                "of the two lines"
             )
         if (end := Words(text, offsets).find("</s>")) is not None:
             counts[end] = 0

@@ -108,8 +108,8 @@ def expectation_maximization(
             value = cost.fit_posterior()
         if not math.isfinite(value):
             raise DivergedError(
-                f"the cost is {value} in iteration {number} (--l2={cost.l2:g}); use a higher "
-                "--l2, or rows of unit length"
+                f"the cost became {value} in iteration {number} with --l2={cost.l2:g}; use a "
+                "higher --l2, or scale the rows to unit length"
             )
         costs.append(value)
         reporter.advance(number, loss=value)
@@ -215,8 +215,8 @@ def fit(
     if several:
         costs = ", ".join(f"{kind} {value:.6g}" for kind, value in lowest.items())
         reporter.message(
-            f"lowest cost after one iteration from each of {len(tried)} starting points: {costs}; "
-            f"continuing from {chosen}"
+            f"lowest cost after one iteration from {len(tried)} starting points, by method: "
+            f"{costs}; training continues from {chosen}"
         )
         reporter.stage(f"EM from {chosen}", rounds, "iterations")
         best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)

@@ -34,8 +34,8 @@ class LatentOptions(Checked):
     unsupervised: bool = option(False, "cluster the documents, ignoring their labels")
     init_method: str = option(
         "auto",
-        "starting point of EM (default: labels; without labels, the better of kmeans and "
-        "quadratic)",
+        "method for choosing the starting point of EM (default: labels; without labels, the "
+        "better of kmeans and quadratic)",
         choices=INITS,
         strict=True,
     )
@@ -48,8 +48,8 @@ class LatentOptions(Checked):
     )
     lsa: int | None = option(
         None,
-        "reduce rows to N dimensions by LSA; 0 keeps all columns "
-        "(default: 0, or 50 with --unsupervised)",
+        "reduce rows to N dimensions by LSA, or keep all columns (0) (default: 0, or 50 with "
+        "--unsupervised)",
         minimum=0,
         maximum=10000,
         advanced=True,
@@ -106,7 +106,10 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     own = options.unsupervised
     check_conflicts(options_in(LatentOptions), vars(options))
     if own and options.init_method == "labels":
-        raise UsageError("--init-method=labels: requires labels; choose another method")
+        raise UsageError(
+            "--init-method=labels: requires labels, but the documents are clustered without "
+            "labels; choose another method"
+        )
     if options.latent is None:
         if own:
             raise UsageError(

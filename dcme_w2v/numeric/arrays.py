@@ -32,12 +32,16 @@ class Immutable:
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
             raise AttributeError(
-                f"{name}: {type(self).__name__} objects are immutable; create a new one"
+                f"{name}: cannot be set, because {type(self).__name__} objects are immutable; "
+                "create a new object"
             )
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{name}: {type(self).__name__} objects are immutable")
+        raise AttributeError(
+            f"{name}: cannot be deleted, because {type(self).__name__} objects are immutable; "
+            "create a new object"
+        )
 
 
 _OWN = ("dcme_w2v.", "scipy.sparse.")  # objects of classes in these modules also become read-only
@@ -45,7 +49,7 @@ _OWN = ("dcme_w2v.", "scipy.sparse.")  # objects of classes in these modules als
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     kind = type(self).__bases__[0].__name__
-    raise TypeError(f"this {kind} is read-only; make a copy with {kind}(...) to change it")
+    raise TypeError(f"this {kind} is read-only; to change it, make a copy with {kind}(...)")
 
 
 class ReadOnlyDict(dict[str, Any]):
@@ -111,7 +115,9 @@ def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
     try:
         array: Array = np.asanyarray(values, dtype=dtype).view()
     except OverflowError:
-        raise UsageError("vectors: a value is too large; use values below 3.4e38") from None
+        raise UsageError(
+            "vectors: a value is too large for float32; use values below 3.4e38"
+        ) from None
     array.flags.writeable = False
     return array
 
@@ -175,12 +181,14 @@ class ChunkedArray:
         for piece in self.make():
             if piece.dtype != self.dtype:
                 raise ValueError(
-                    f"a chunk has the type {piece.dtype}, but the array has {self.dtype}"
+                    f"a chunk has the type {piece.dtype}, but the array has the type {self.dtype}"
                 )
             size += piece.nbytes
             yield piece
         if size != self.nbytes:
-            raise ValueError(f"the chunks have {size} bytes, but the array has {self.nbytes}")
+            raise ValueError(
+                f"the chunks have {size} bytes in total, but the array has {self.nbytes} bytes"
+            )
 
 
 def drop_pages(array: Array) -> None:
@@ -203,7 +211,7 @@ def check_mapped(*arrays: Array | None) -> None:
             if whole.size() < begin + len(whole):
                 raise FormatError(
                     f"{found.filename}: the file was truncated while it was open; write the file "
-                    "again and reload it"
+                    "again, and then reload it"
                 )
 
 

@@ -253,7 +253,7 @@ def _seed_of(random_state: Any) -> int:
     if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**63:
         return int(random_state)
     raise UsageError(
-        f"random_state={random_state!r}: must be None, an integer from 0 to 2**63 - 1 or a "
+        f"random_state={random_state!r}: must be None, an integer from 0 to 2**63 - 1, or a "
         "RandomState"
     )
 
@@ -289,7 +289,10 @@ def check_all_labeled(y: Any) -> None:
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
             return  # if all labels are numeric strings, "-1" is an ordinary label
-    remedy = "omit these rows, or use LatentClassModel or FusedFeatures, which can learn from them"
+    remedy = (
+        "omit these rows, or use LatentClassModel or FusedFeatures, which can learn from "
+        "unlabeled rows"
+    )
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
@@ -330,7 +333,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
         return y, without
     if without.all():
         raise UsageError(
-            f"all labels are {array[:1].tolist()[0]!r}, which means unlabeled; use labels of "
+            f"all labels are {array[:1].tolist()[0]!r}, which marks unlabeled rows; use labels of "
             "at least two classes"
         )
     filled = array.copy()
@@ -370,10 +373,11 @@ def check_weights(sample_weight: Any, count: int) -> F64:
         weights = np.full(count, float(weights))
     if weights.shape != (count,):
         raise UsageError(
-            f"sample_weight has the shape {weights.shape}: must be ({count},), one weight per row"
+            f"sample_weight has the shape {weights.shape}, but must have the shape ({count},); "
+            "pass one weight per row"
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise UsageError("sample_weight: weights must be finite and not negative")
+        raise UsageError("sample_weight: weights must be finite and nonnegative")
     if not weights.any():
         raise UsageError(
             "sample_weight: all weights are zero; at least one weight must be positive"

@@ -82,12 +82,12 @@ def _advising(estimator: Any) -> Iterator[None]:
         with np.errstate(over="ignore"):
             yield
     except OverflowError:
-        raise UsageError("X: a value is too large; use values below 3.4e38") from None
+        raise UsageError("X: a value is too large for float32; use values below 3.4e38") from None
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise
         raise UsageError(
-            f"X contains text, not numbers ({error}); pass texts to "
+            f"X contains text, not numbers ({error}); to learn from texts, use "
             f"make_pipeline(TfidfVectorizer(), {type(estimator).__name__}())"
         ) from None
 

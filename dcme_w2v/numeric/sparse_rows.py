@@ -218,14 +218,17 @@ def checked_rows(X: Any) -> csr_matrix:
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
         raise ValueError(
-            f"has {len(X.shape)} dimensions; use a matrix with two dimensions (one row per "
-            "document)"
+            f"the matrix has {len(X.shape)} dimensions; use a matrix with two dimensions (one row "
+            "per document)"
         )
     if X.shape[1] > MAX_COLUMNS:
-        raise ValueError(f"has {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are supported")
+        raise ValueError(
+            f"the matrix has {X.shape[1]:,} columns, but at most {MAX_COLUMNS:,} columns are "
+            "supported"
+        )
     _check_structure(X)
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"has entries of type {X.dtype}; use real numbers")
+        raise ValueError(f"the matrix has entries of type {X.dtype}; use real numbers")
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
@@ -239,7 +242,8 @@ def checked_rows(X: Any) -> csr_matrix:
         row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
         column = found.indices[wrong[0]]
         raise ValueError(
-            f"row {row}, column {column}: is not a finite float32 number; correct the value"
+            f"the value in row {row}, column {column} is not a finite float32 number; correct "
+            "this value"
         )
     return found
 
@@ -252,6 +256,6 @@ def _check_structure(X: Any) -> None:
         sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):
         if {X.indices.dtype.kind, X.indptr.dtype.kind} - set("iu"):
-            raise ValueError("the arrays indices and indptr must contain integers")
+            raise ValueError("the arrays indices and indptr of the matrix must contain integers")
         kind = getattr(sparse, f"{X.format}_matrix")
         kind((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)

@@ -120,7 +120,8 @@ def read_items(
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
         raise UsageError(
-            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS}; use more rows"
+            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS} rows; use a "
+            "file with more rows"
         )
     groups = found if any(found) else []
     if labels is not None:
@@ -160,7 +161,8 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
         found.append(line.rstrip("\r\n").split("\t"))
         if len(found[-1]) < column:
             raise FormatError(
-                f"{path}:{number}: has only {len(found[-1])} columns; lower --color={column}"
+                f"{path}:{number}: has only {len(found[-1])} columns, but --color={column}; lower "
+                "--color"
             )
     if len(found) != rows:
         raise FormatError(

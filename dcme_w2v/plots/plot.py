@@ -223,8 +223,8 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
     """Create a figure; return its axes, and the position of each row in two dimensions."""
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(
-            f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS}; use "
-            "more words or rows"
+            f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS} points; "
+            "use more words or rows"
         )
     points = plane(rows, method, seed)
     axes = new_figure(10, 10).add_subplot()
@@ -319,7 +319,9 @@ def plot(
     for option, value in given.items():
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
-            raise UsageError(f"--{flag}={shown}: does not apply to {kind}; omit this option")
+            raise UsageError(
+                f"--{flag}={shown}: is not supported for plots of {kind}; omit this option"
+            )
     if kind == "logs":
         figure = draw_curves(paths, **given)
     elif kind == "measures":
@@ -351,7 +353,5 @@ def _kind_of(paths: Sequence[str]) -> str:
         return "measures"
     if len(paths) > 1:
         other = paths[logs.index(False)]
-        raise UsageError(
-            f"{other}: is not a log written by --log-json; plot other files one at a time"
-        )
+        raise UsageError(f"{other}: is not a log written by --log-json; plot this file separately")
     return "rows" if is_vectors(paths[0]) else "word vectors"

@@ -114,7 +114,7 @@ def fit_documents(
             extremes = _mean_extremes(model, spool, numbers, threads)
             model = replace(model, threshold=options.sparsity / 100 * extremes)
         if found := model.facts.get("log_likelihoods"):
-            reporter.message(f"{len(found) - 1} iterations: log-likelihood {found[-1]:.5f}")
+            reporter.message(f"log-likelihood after {len(found) - 1} iterations: {found[-1]:.5f}")
         if output is not None:
             write_with_fallback((output, "model", model.save))
         return model
@@ -187,8 +187,9 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
     needed = counted.counts if options.representation == "tfidf" else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
-            f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
-            "vector; use vectors of the same language, trained on text with the same tokenization"
+            f"none of the {counted.tokens:,} tokens in the {counted.documents:,} documents has a "
+            "vector; use vectors for the same language that were trained on text with the same "
+            "tokenization"
         )
     if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):
         raise CorpusError(f"no word occurs in at least {options.min_df} documents; lower --min-df")
@@ -235,7 +236,8 @@ def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
 def _unit_vectors(matrix: F32, words: Words, center: bool) -> F32:
     if (row := infinite_row(matrix)) is not None:
         raise FormatError(
-            f"the vector of {words[row]!a} contains NaN or infinity; train or convert it again"
+            f"the vector of {words[row]!a} contains NaN or infinity; train or convert the vectors "
+            "again"
         )
     unit: F32 = matrix * inverse_lengths(matrix)[:, None]
     if center:

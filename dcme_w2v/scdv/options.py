@@ -26,7 +26,7 @@ class ScdvOptions(Checked):
 
     representation: str = option(
         "scdv",
-        "kind of document vectors: scdv, mean word vectors (average) or tfidf",
+        "document vectors: SCDV (scdv), mean word vectors (average) or tf-idf (tfidf)",
         choices=REPRESENTATIONS,
     )
     clusters: int = option(
@@ -44,15 +44,15 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "zero entries whose magnitude is below this percentage of the mean extreme entry",
+        "percentage of the mean extreme entry below which entries are set to 0",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
     )
     term_frequency: str | None = option(
         None,
-        "weight of a word that occurs n times: n, or 1 + ln n (default: log for scdv, otherwise "
-        "count)",
+        "weight for n occurrences of a word: n (count) or 1 + ln(n) (log) (default: log for scdv, "
+        "otherwise count)",
         choices=("count", "log"),
         advanced=True,
     )
@@ -64,7 +64,7 @@ class ScdvOptions(Checked):
     )
     power: float | None = option(
         None,
-        "raise the magnitude of each entry to this power, then rescale to unit length (default: "
+        "raise entry magnitudes to this power, and rescale the vector to unit length (default: "
         "0.5 for scdv, otherwise 1)",
         minimum=0.0,
         maximum=1.0,
@@ -72,8 +72,8 @@ class ScdvOptions(Checked):
     )
     tfidf: float | None = option(
         None,
-        "append a tf-idf vector with X times the norm of the document vector (default: 2 for "
-        "scdv, otherwise 0)",
+        "append a tf-idf vector, scaled to X times the norm of the document vector (default: 2 "
+        "for scdv, otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,

@@ -133,8 +133,8 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         together += (rows.T @ rows).toarray()
     if not documents:
         raise CorpusError(
-            "coherence requires documents, but there are none; use a file with one document per "
-            "line"
+            "topic coherence requires documents, but no documents were found; use a file with one "
+            "document per line"
         )
     if not together.any():
         raise CorpusError(

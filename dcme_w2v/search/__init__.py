@@ -14,7 +14,10 @@ class _Package(ModuleType):
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Raise an error that names the functions to call instead."""
-        raise TypeError("dw.search is a package; use dw.Search().fit(texts).search(queries)")
+        raise TypeError(
+            "dw.search is a package and cannot be called; use "
+            "dw.Search().fit(texts).search(queries)"
+        )
 
 
 sys.modules[__name__].__class__ = _Package

@@ -239,7 +239,7 @@ class Search(Shown):
 
     def _fitted(self) -> Index:
         if self._index is None:
-            raise UsageError("this Search has no documents; call fit first")
+            raise UsageError("this Search object has no documents; call fit first")
         return self._index
 
     def _tokens(self, text: Text) -> list[str]:

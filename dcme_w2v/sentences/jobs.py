@@ -123,7 +123,7 @@ def _kind_of(output: str) -> str:
         )
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
-            f"{output}: .npy cannot be written to a stream; choose a file, or use - for "
+            f"{output}: an .npy file cannot be written to a stream; choose a file, or use - for "
             "tab-separated numbers"
         )
     if suffix != ".tsv" and compression_of(output) is not None:

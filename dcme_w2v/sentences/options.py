@@ -15,7 +15,8 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "sentence vector: weighted mean of whitened word vectors (static), uSIF, or plain mean",
+        "sentence vector: weighted mean of whitened word vectors (static), uSIF (usif), or plain "
+        "mean (mean)",
         choices=POOLINGS,
     )
     dim: int | None = option(

@@ -80,9 +80,7 @@ class Pooling:
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
-            raise UsageError(
-                f"--dim={dim}: requires --pooling=static and a value of at most {most}"
-            )
+            raise UsageError(f"--dim={dim}: must be at most {most}, and requires --pooling=static")
         if kind == "mean":
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():

@@ -262,9 +262,8 @@ def _empty_vocabulary(
     tokens -= reading.held_out_tokens
     if not tokens:
         return (
-            f"all {reading.held_out_tokens:,} tokens are held out: set --holdout to a smaller "
-            "share, "
-            "or a separate file"
+            f"all {reading.held_out_tokens:,} tokens are held out; set --holdout to a smaller "
+            "fraction, or to a separate file"
         )
     if given is None:
         return all_rare(types, tokens, options)

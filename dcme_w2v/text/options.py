@@ -18,7 +18,7 @@ class PhraseOptions(Checked):
 
     passes: int = option(
         1,
-        "number of passes; two passes give phrases of up to four words",
+        "number of passes (two passes find phrases of up to four words)",
         minimum=1,
         maximum=9,
         unless=("read_table",),
@@ -31,7 +31,7 @@ class PhraseOptions(Checked):
     )
     scorer: str = option(
         "default",
-        "how to score pairs: as word2phrase does, or by normalized pointwise mutual information "
+        "pair score: as in word2phrase (default), or normalized pointwise mutual information "
         "(npmi)",
         choices=("default", "npmi"),
         unless=("read_table",),
@@ -52,7 +52,7 @@ class PhraseOptions(Checked):
     )
     memory: float = option(
         1.0,
-        "memory limit in GB for pair counts; beyond it, the text is read several times",
+        "memory limit in GB for pair counts; if exceeded, the text is read several times",
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),

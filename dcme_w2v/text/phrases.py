@@ -68,10 +68,10 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         text.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{given}: byte {error.start} is not UTF-8; use a text file of words"
+            f"{given}: byte {error.start} is not UTF-8; use a text file that contains words"
         ) from None
     if b"\0" in text:
-        raise FormatError(f"{given}: contains NUL bytes; use a text file of words")
+        raise FormatError(f"{given}: contains NUL bytes; use a text file that contains words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(
@@ -79,8 +79,8 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         )
     if len(words) > MAX_CONNECTORS:
         raise UsageError(
-            f"--connectors={given}: has {len(words):,} words, but at most {MAX_CONNECTORS} are "
-            "allowed"
+            f"--connectors={given}: has {len(words):,} words, but at most {MAX_CONNECTORS} words "
+            "are allowed; use a shorter list"
         )
     return words
 
@@ -155,8 +155,8 @@ class PhraseTable:
                     )
             except ValueError as error:
                 raise FormatError(
-                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); use a file written "
-                    "by --save-table"
+                    f"{os.fspath(path)}:{number}: the line is not a phrase ({error}); use a file "
+                    "written by --save-table"
                 ) from None
             passes += [[]] * (turn > len(passes))
             passes[-1].append(phrase)
@@ -174,7 +174,7 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
     if more and (not between or b" ".join(between.split()) != between):
         raise ValueError("the connectors are not separated by single spaces")
     if len(between.split()) > RUN:
-        raise ValueError(f"it has more than {RUN} connectors")
+        raise ValueError(f"the phrase has more than {RUN} connectors")
     return int(turn), Phrase(left, right, int(seen), float(score), between.decode())
 
 
@@ -422,8 +422,8 @@ class _Text:
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
         if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
-                f"the table has {len(connectors)} connectors, but at most {MAX_CONNECTORS} are "
-                "supported"
+                f"the table has {len(connectors)} connectors, but at most {MAX_CONNECTORS} "
+                "connectors are supported"
             )
         numbered = {word: number for number, word in enumerate(connectors, 1)}
         runs = [
@@ -438,7 +438,9 @@ class _Text:
         roles[left] = roles[right] = core.ROLE_SIDE
         if roles[between].any():
             word = connectors[int(np.flatnonzero(roles[between])[0])]
-            raise FormatError(f"the table has {word!r} both as a connector and as a word in a pair")
+            raise FormatError(
+                f"the table contains {word!r} both as a connector and as a word in a pair"
+            )
         roles[between] = np.arange(1, 1 + len(connectors))
         self._passes.append((left, right, np.array(runs, dtype=np.uint32), joined, roles))
         self._counts = None

@@ -132,7 +132,8 @@ class Reading:
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
-                f"{', '.join(self.corpus.paths[:3])}: has no tokens; use a file with text"
+                f"{', '.join(self.corpus.paths[:3])}: contains no tokens; use a file that "
+                "contains text"
             )
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
@@ -188,12 +189,15 @@ class Reading:
             where += f" (line {line})"
         marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         if block.offset == 0 and bytes(block.text[:2]) in marks:
-            return f"{where} is UTF-16; convert the file, as by iconv -f UTF-16 -t UTF-8"
+            return f"{where} is UTF-16; convert the file, for example with iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
             return (
                 f"{where} is a NUL byte, so the file is probably binary or UTF-16; use UTF-8 text"
             )
-        return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
+        return (
+            f"{where} is not UTF-8; convert the file to UTF-8, or use --encoding-errors=replace or "
+            "skip"
+        )
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
         """Count the tokens in held-out lines, which `counts` then subtracts."""
@@ -201,7 +205,7 @@ class Reading:
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
-                f"no line of {', '.join(self.corpus.paths[:3])} was held out; set --holdout to a "
+                f"no line in {', '.join(self.corpus.paths[:3])} was held out; set --holdout to a "
                 "larger fraction, or use a held-out file"
             )
 
@@ -388,8 +392,9 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
         """Yield the blocks of a corpus, from the temporary file once it contains all blocks."""
         if self._error and self._is_whole:
             raise ResourceError(
-                f"{corpus.paths[0]}: all distinct words do not fit in memory, and the text could "
-                f"not be stored for a second pass ({self._error}); use a file"
+                f"{corpus.paths[0]}: the distinct words do not all fit in memory, and the text "
+                f"could not be stored for a second pass ({self._error}); use a regular file as "
+                "input"
             )
         if self._is_whole:
             self._file.seek(0)

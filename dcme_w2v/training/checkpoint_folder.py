@@ -88,7 +88,9 @@ class Checkpoint:
             model = load_model(path, KIND, VERSION)
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
-                raise FormatError(f"{path}: is corrupt, because its checksum does not match;")
+                raise FormatError(
+                    f"{path}: is corrupt, because its checksum does not match; remove this file"
+                )
         return cls(path, model)
 
     @property
@@ -138,8 +140,8 @@ class Checkpoint:
         if kept["described"] == shown:
             shown = "different text of the same size"
         raise UsageError(
-            f"{self.path}: was trained on another corpus or vocabulary ({kept['described']}; now "
-            f"{shown}): use the same data and --holdout, or start a new run without --resume"
+            f"{self.path}: was trained on another corpus or vocabulary (then {kept['described']}, "
+            f"now {shown}); use the same data and --holdout, or start a new run without --resume"
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
@@ -204,8 +206,8 @@ class CheckpointFolder:
             raise UsageError(f"{self.path}: is in use by another run; choose another folder")
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: contains checkpoints of an earlier run; resume it with "
-                f"--resume={self.path}, remove them, or choose another folder"
+                f"{self.path}: contains checkpoints of an earlier run; resume the run with "
+                f"--resume={self.path}, remove the checkpoints, or choose another folder"
             )
         remove_abandoned(self.path, _GENERATION.pattern)
         try:
@@ -257,8 +259,8 @@ class CheckpointFolder:
             needed = sum(array.nbytes for array in whole.values())
             raise ResourceError(
                 f"{self.path}: the checkpoint cannot be written: "
-                f"{getattr(error.__cause__, 'strerror', error)}; free disk space; the checkpoint "
-                f"requires {needed / 1e6:,.1f} MB"
+                f"{getattr(error.__cause__, 'strerror', error)}; free disk space for the "
+                f"checkpoint, which requires {needed / 1e6:,.1f} MB"
             ) from error
         for old in self.generations()[:-GENERATIONS]:
             if kind_of_artifact(old) == KIND:

@@ -84,7 +84,7 @@ class Executor:
         """Report the number of bytes sent over the network; return the result of `figures`."""
         found = self.figures()
         if sent := found["bytes_sent"]:
-            part = f", {documents / 1e6:,.2f} MB of them documents" if documents else ""
+            part = f", including {documents / 1e6:,.2f} MB of documents" if documents else ""
             self.reporter.message(f"network: {sent / 1e6:,.2f} MB sent{part}", **found)
         return found
 
@@ -120,7 +120,7 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
     except DcmeError as error:
         raise type(error)(f"{error.message}{where}") from error
     except MemoryError as error:
-        raise OutOfMemoryError(f"a task ran out of memory{where}; use more --shards") from error
+        raise OutOfMemoryError(f"a task ran out of memory{where}; raise --shards") from error
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"
         raise ClusterError(f"{type(error).__name__}: {message}{where}") from error

@@ -151,8 +151,8 @@ class Reporter:
                 self._log.close()
         if self._failure is not None and error is None:
             raise ResourceError(
-                f"{self._log_name}: the log is incomplete ({self._failure}); the results are "
-                "saved; free some space, or choose another log"
+                f"{self._log_name}: the log is incomplete ({self._failure}), but the results are "
+                "saved; free some disk space, or choose another log file"
             )
 
     def _update(self, update: ProgressUpdate) -> None:
@@ -299,6 +299,6 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):
             raise FormatError(
-                f"{path}:{number}: is not a log event; use a file written by --log-json"
+                f"{path}:{number}: the line is not a log event; use a file written by --log-json"
             )
         yield record

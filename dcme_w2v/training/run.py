@@ -166,7 +166,8 @@ class Checkpointer:
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
                 f"warning: {found.path} was trained with {found.record['kernels']} kernels, but "
-                f"this machine uses {training.kernels}; results differ in the last digits"
+                f"this machine uses {training.kernels} kernels; results can differ in the last "
+                "digits"
             )
 
     def is_time(self) -> bool:
@@ -222,7 +223,9 @@ class Checkpointer:
         """Return advice on writing unsaved results from the last checkpoint, if there is one."""
         if self.latest is None or self._saved_epoch != self._run.position.epoch:
             return None
-        return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
+        return (
+            f"nothing is lost; free some disk space, and resume with --resume={self.latest.parent}"
+        )
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
         """Return an error of the same type whose message also names the last checkpoint."""

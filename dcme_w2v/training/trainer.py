@@ -208,9 +208,8 @@ class Trainer:
     def _diverged(self, number: int, what: object) -> DivergedError:
         o = self.options
         return DivergedError(
-            f"training diverged in epoch {number + 1} ({what}; "
-            f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}); "
-            "use a lower --lr"
+            f"training diverged in epoch {number + 1} ({what}; --objective={o.objective}, "
+            f"--lr={o.lr:g}, current learning rate {self.progress().lr:.4g}); use a lower --lr"
         )
 
 
@@ -266,7 +265,9 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
         try:
             mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"a vector table requires {4 * count} bytes of memory") from error
+            raise MemoryError(
+                f"a vector table requires {4 * count} bytes of memory, which are not available"
+            ) from error
         with contextlib.suppress(OSError):  # not all systems support huge pages
             mapped.madvise(mmap.MADV_HUGEPAGE)
         block = np.frombuffer(mapped, dtype=np.float32)

@@ -61,7 +61,7 @@ def classes(
     if (wrong := infinite_row(vectors)) is not None:
         raise FormatError(
             f"the vector of word {wrong + 1} contains NaN or infinity; run dcme-w2v check on the "
-            "vectors"
+            "vector file"
         )
     points = unit_vectors(vectors).astype(np.float32)
     _, nearest = kmeans(points, classes, seed, threads)

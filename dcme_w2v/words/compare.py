@@ -121,8 +121,8 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
     if len({one.dim for one in every}) > 1:
         dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))
         raise UsageError(
-            f"the vectors have different numbers of dimensions ({dims}); compare vectors of the "
-            "same size"
+            f"the vectors have different numbers of dimensions ({dims}); compare vectors with the "
+            "same number of dimensions"
         )
     words = [word for word in first.words if all(word in one.words for one in others)]
     rows = [np.array([one.words.find(word) for word in words], dtype=np.int64) for one in every]
@@ -131,8 +131,8 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
     kept = np.argsort(-counts, kind="stable")[: int((counts >= min_count).sum())]
     if len(kept) <= first.dim:
         raise UsageError(
-            f"only {len(kept):,} words occur at least {min_count} times in both texts, too few for "
-            f"{first.dim} dimensions; lower --min-count, or use more text"
+            f"only {len(kept):,} words occur at least {min_count} times in both texts, which is "
+            f"not enough for {first.dim} dimensions; lower --min-count, or use more text"
         )
     return [words[i] for i in kept], [row[kept] for row in rows]
 

@@ -114,21 +114,21 @@ def convert(
     guard((READS, "IN", source), (WRITES, "OUT", target), *more)
     if options.no_header and format != "text":
         raise UsageError(
-            f"--no-header: is supported only for text output, and {target} is not text; omit "
-            "--no-header"
+            f"--no-header: is supported only for text output, but {target} is not a text file; "
+            "omit --no-header"
         )
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)
         for what, count in faults.items():
-            reporter.message(f"{source}: {what}: {count:,} left out")
+            reporter.message(f"{source}: {what}: {count:,} rows skipped")
         matrix = vectors.vectors
         if options.postprocess == "center":
             matrix = centered(matrix)
         if options.reduce is not None:
             matrix, share = reduced(matrix, options.reduce)
             reporter.message(
-                f"{source}: the first {options.reduce} dimensions retain {100 * share:.1f}% of the "
-                "variance"
+                f"{source}: the reduction to {options.reduce} dimensions retains "
+                f"{100 * share:.1f}% of the variance"
             )
         if options.unit:
             matrix = matrix * inverse_lengths(matrix)[:, None]
@@ -145,8 +145,8 @@ def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str,
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(
-            f"--invalid: rows cannot be skipped in {source}, which is a {kind}; use a word-vector "
-            "file"
+            f"--invalid: invalid rows cannot be skipped in {source}, which is a {kind}; use a "
+            "word-vector file"
         )
     vectors, faults = load_without_faults(source)
     return vectors[: options.limit], faults

@@ -230,7 +230,9 @@ def eval_similarity(
     rated, ratings, skipped = _read_pairs(pairs)
     name = os.fspath(pairs) if isinstance(pairs, str | os.PathLike) else "pairs"
     if not rated:
-        raise FormatError(f"{name}: contains no word pairs; use lines of WORD TAB WORD TAB RATING")
+        raise FormatError(
+            f"{name}: contains no word pairs; write each line as WORD TAB WORD TAB RATING"
+        )
 
     def vector_of(word: str) -> F32 | None:
         """Return a word's vector, ignoring case, or else the vector of its n-grams."""
@@ -245,8 +247,8 @@ def eval_similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{name}: {len(gold)} of {len(rated)} pairs have both words among the first "
-            f"{min(limit, len(vectors.words)):,} words; a correlation requires two such pairs "
-            "with different ratings"
+            f"{min(limit, len(vectors.words)):,} words; a correlation requires at least two of "
+            "these pairs with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], name)
@@ -268,8 +270,8 @@ def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     if len(set(cosines.tolist())) < 2:
         raise FormatError(
-            f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}, so there "
-            "is no correlation; use other vectors"
+            f"{pairs}: the vectors of all {len(found)} covered pairs have the same cosine "
+            f"similarity, {cosines[0]:g}, so there is no correlation; use other vectors"
         )
     return np.asarray(cosines)
 
@@ -305,11 +307,12 @@ def _numbered_questions(
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
     if not questions:
-        raise FormatError(f"{path}: contains no questions; use lines of four words")
+        raise FormatError(f"{path}: contains no questions; write four words per line")
     if not covered.any():
         raise FormatError(
-            f"{path}: none of {len(questions)} questions has all four words among the first"
-            f" {known:,}; check case and language{', or raise --limit' * (known == limit)}"
+            f"{path}: none of {len(questions)} questions has all four words among the first "
+            f"{known:,}; check the case and the language of the "
+            f"questions{', or raise --limit' * (known == limit)}"
         )
     return numbers, covered
 

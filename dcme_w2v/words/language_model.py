@@ -98,7 +98,7 @@ class LanguageModel:
             if missing:
                 raise UsageError(
                     f"{path}: scoring text requires {what}; train with --output-tables, and use "
-                    "that file"
+                    "the file that it writes"
                 )
         assert input.context is not None
         output = input.context.vectors
@@ -265,7 +265,7 @@ def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32
         return biases_of(vectors.counts, options)
     if prior:
         raise UsageError(
-            f"{path}: the model has a prior (--prior={prior:g}), which requires word counts; "
-            "use the --output-tables file"
+            f"{path}: the model has a prior (--prior={prior:g}), which requires word counts; use "
+            "the file that --output-tables wrote"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]

@@ -59,7 +59,7 @@ def query_of(given: Any) -> Query:
         return Query(given)
     if isinstance(given, tuple) and 1 <= len(given) <= 2:
         return Query(*given)
-    raise UsageError(f"{given!r}: must be a word, or a tuple (positive words, negative words)")
+    raise UsageError(f"{given!r}: must be a word, or a tuple of positive words and negative words")
 
 
 def most_similar(
@@ -191,8 +191,8 @@ def inverse_lengths(matrix: F32) -> F32:
     if not np.isfinite(squares).all():
         row = int(np.argmin(np.isfinite(squares))) + 1
         raise FormatError(
-            f"cosines cannot be computed, because the norm of vector {row} is not finite; run "
-            "dcme-w2v check on the vectors"
+            f"cosine similarities cannot be computed, because the norm of vector {row} is not "
+            "finite; run dcme-w2v check on the vector file"
         )
     lengths = np.sqrt(squares)
     inverse = np.zeros_like(lengths)

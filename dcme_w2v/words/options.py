@@ -40,8 +40,8 @@ class TrainOptions(Checked):
     )
     objective: str = option(
         "ns",
-        "negative sampling (ns), noise-contrastive estimation (nce), dual-clustering maximum "
-        "entropy (dcme), or hierarchical softmax (hs)",
+        "objective: negative sampling (ns), noise-contrastive estimation (nce), dual-clustering "
+        "maximum entropy (dcme), or hierarchical softmax (hs)",
         choices=("ns", "nce", "dcme", "hs"),
         group="Objective",
     )
@@ -71,8 +71,8 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "exponent of counts in the noise distribution "
-        "(default: 0.75; 1 for nce; 0.5 for cbow with ns)",
+        "exponent of the word counts in the noise distribution (default: 0.75; 1 for nce; 0.5 for "
+        "cbow with ns)",
         minimum=-2.0,
         maximum=2.0,
         only=_OF_SAMPLES,
@@ -81,7 +81,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "weight of each noise sample; values other than 1 damp updates along long context vectors",
+        "weight of each noise sample (if not 1, steps for large context vectors are shorter)",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -90,7 +90,8 @@ class TrainOptions(Checked):
     )
     prior: float | None = option(
         None,
-        "add X times the log of the word's frequency to its score (default: 1 for dcme, 0 for nce)",
+        "add X times the log frequency of each word to the word's score (default: 1 for dcme, 0 "
+        "for nce)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -116,7 +117,8 @@ class TrainOptions(Checked):
     )
     sample: float | None = option(
         None,
-        "subsample words whose share of tokens exceeds X; 0 keeps all (default: at least 0.0001)",
+        "subsample words whose share of all tokens exceeds X, or keep all tokens (0) (default: at "
+        "least 0.0001)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
@@ -137,8 +139,8 @@ class TrainOptions(Checked):
     )
     gradient: str | None = option(
         None,
-        "use the exact gradient, or the larger gradient of word2vec.c (default: depends on the "
-        "objective)",
+        "use the exact gradient (exact), or the larger gradient of word2vec.c (word2vec) "
+        "(default: depends on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -146,7 +148,7 @@ class TrainOptions(Checked):
     )
     word_order: bool = option(
         False,
-        "add separate vectors of the preceding and following word to the context vector",
+        "add separate vectors for the preceding and following words to the context vector",
         advanced=True,
         only={"model": ("cbow",), **TRAINS_CONTEXT},
         unless=("cluster",),
@@ -154,8 +156,8 @@ class TrainOptions(Checked):
     )
     block: int = option(
         1,
-        "number of adjacent targets that share negative samples; higher is faster (requires "
-        "--window-mode=fixed)",
+        "number of adjacent targets that share negative samples; higher values are faster "
+        "(requires --window-mode=fixed)",
         minimum=1,
         maximum=16,
         only={"model": ("cbow",), **_OF_SAMPLES, "window_mode": ("fixed",)},
@@ -187,7 +189,7 @@ class NewWordsOptions(Checked):
 
     init_vocab: str = option(
         "new",
-        "words to train: those in the text (new), in --init (old) or in either (union)",
+        "words to train: words in the text (new), in --init (old), or in either (union)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -237,7 +239,7 @@ class FileOptions(Checked):
     )
     init: str | None = option(
         None,
-        "initialize from these vectors, or from both tables of an --output-tables file",
+        "initialize the vectors from this file, or both tables from an --output-tables file",
         metavar="VECTORS",
         path="reads",
         group="Input",
@@ -280,8 +282,8 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "vectors to write: input, context, their sum, or the sum of unit vectors (default: sum; "
-        "input for skipgram)",
+        "vectors to write: input, context, their sum (sum), or the sum of unit vectors (unit-sum) "
+        "(default: sum; input for skipgram)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -311,7 +313,7 @@ class ConvertOptions(Checked):
     )
     invalid: str = option(
         "error",
-        "fail at the first invalid row, or skip invalid rows",
+        "fail at the first invalid row (error), or skip invalid rows (skip)",
         choices=("error", "skip"),
     )
     reduce: int | None = option(
@@ -322,7 +324,8 @@ class ConvertOptions(Checked):
     unit: bool = option(False, "scale the vectors to unit length after all other steps")
     to: str | None = option(
         None,
-        "export as a sentence-transformers or model2vec folder, or as TSV for Embedding Projector",
+        "export a sentence-transformers folder, a model2vec folder, or TSV files for Embedding "
+        "Projector",
         choices=("sentence-transformers", "model2vec", "tsv"),
         unless=("format", "no_header"),
     )
@@ -414,8 +417,7 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "use settings of word2vec.c or the SCDV paper, or settings tuned for similarity or "
-        "likelihood",
+        "settings of word2vec.c or the SCDV paper, or settings tuned for similarity or likelihood",
         presets=PRESETS,
         adapted=_adapted,
     )

@@ -70,8 +70,8 @@ def predict_word(
     known = [word for word in line if word not in missing]
     if line.count(GAP) != 1 or len(line) == 1:
         raise UsageError(
-            f"the line must contain one gap ({GAP}) and other words; use a line such as: the "
-            f"{GAP} of england"
+            f"the line must contain exactly one gap ({GAP}) and other words; use a line such as: "
+            f"the {GAP} of england"
         )
     if missing:
         message = f"no vector for {', '.join(missing)}"

@@ -79,7 +79,7 @@ class Initial:
             words = Words.from_words(words[int(row)] for row in rest)
             counts = None if counts is None else counts[rest]
         if np.isin(words.text, _SEPARATORS).any():
-            raise FormatError(f"{self.name}: a word has whitespace or NUL bytes; {_REPAIR}")
+            raise FormatError(f"{self.name}: a word contains whitespace or NUL bytes; {_REPAIR}")
         return InitialWords(words, counts, init_vocab == "union")
 
 
@@ -132,8 +132,8 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     both = re.search(r"--output-tables[ =](\S+)", line)
     file = f"--init={both[1]}" if both else "the file of train --output-tables"
     warn(
-        f"{name}: has no context vectors, so {new:,} new words learn slowly; use {file}, "
-        "which has both tables"
+        f"{name}: has no context vectors, so the {new:,} new words learn slowly; use {file}, "
+        "which contains both tables"
     )
 
 

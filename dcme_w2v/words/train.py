@@ -235,7 +235,7 @@ def train(
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError(
-            "the corpus is empty; pass paths or sentences as the first argument"
+            "no corpus was given; pass paths or sentences as the first argument"
         )
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
@@ -470,14 +470,15 @@ def _encoded(
     reporter.message(line)
     if initial is None and corpus.tokens < min(FEW_TOKENS, FEW_A_WORD * words):
         reporter.message(
-            f"note: fewer than {FEW_TOKENS:,} tokens rarely give good vectors; add text, or raise"
-            " --epochs"
+            f"note: fewer than {FEW_TOKENS:,} tokens are rarely enough for good vectors; add "
+            "text, or raise --epochs"
         )
     if job.unk is not None and job.unk in corpus.vocabulary:
         reporter.message(f"{corpus.unk_tokens:,} out-of-vocabulary tokens are trained as {job.unk}")
     elif job.unk is not None:
         reporter.message(
-            f"warning: {job.unk} has no vector, because the corpus has no out-of-vocabulary words"
+            f"warning: {job.unk} has no vector, because the corpus contains no out-of-vocabulary "
+            "words"
         )
     return corpus
 
@@ -523,8 +524,9 @@ class WordsRun(TrainingRun):
         """Return the manifest; raise an error if training used no token at all."""
         if not last.trained:
             why = {
-                "were dropped by subsampling (raise --sample, or use --sample=0)": last.subsampled,
-                "have no context in their line (lower --min-count, or give longer lines)":
+                "tokens were dropped by subsampling (raise --sample, or use --sample=0)":
+                    last.subsampled,
+                "tokens have no context in their line (lower --min-count, or use longer lines)":
                     last.without_context,
             }  # fmt: skip
             parts = " and ".join(f"{count:,} {what}" for what, count in why.items() if count)

@@ -526,8 +526,8 @@ def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vect
         tokenizer = Tokenizer.of("words")
         name = "the vectors" if isinstance(vectors, Vectors) else os.fspath(vectors)
         warn(
-            f"{name}: the vocabulary is lowercase without punctuation, so text is split by "
-            "--tokenize=words; use --tokenize=whitespace if that is wrong"
+            f"{name}: the words are lowercase and contain no punctuation, so text is split with "
+            "--tokenize=words; if this is wrong, use --tokenize=whitespace"
         )
     if tokenizer is None:
         return v

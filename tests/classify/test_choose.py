@@ -223,7 +223,7 @@ def test_a_tuned_model_predicts(cli, more):
 def test_too_few_documents(cli):
     Path("d.tsv").write_text("a\tone\nb\ttwo\n")
     error = cli.error(f"{TRAIN} --tune --output m --quiet")
-    assert "--tune 60: 2 documents or sentences are too few" in error
+    assert "--tune 60: 2 documents or sentences are not enough" in error
     cli(f"{TRAIN} --output m")
     assert "without a comparison" in cli.err
 

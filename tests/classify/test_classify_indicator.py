@@ -208,6 +208,6 @@ def test_none_of_the_labels_is_a_warning_without_hinge(cli, here):
     (here / "d.tsv").write_text(none_documents(0, "tsv", 60))
     for options in ("--loss softmax", "--objective tree"):
         cli(f"classify train d.tsv --output m --threads 1 {options}")
-        assert "to train on them, too, use --loss hinge" in cli.err
+        assert "to train on them as well, use --loss hinge" in cli.err
     cli("latent fit d.tsv --output l --latent 2")
     cli("fuse fit d.tsv --unlabeled d.tsv --output f")

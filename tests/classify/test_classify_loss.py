@@ -102,7 +102,7 @@ def test_rows_that_are_short_beside_the_bias_are_warned_of(sets):
     labels = np.arange(60) % 3
     rows = np.eye(3)[labels]
     wanted = np.eye(3, dtype=int)[labels] if sets else labels
-    said = pytest.warns(DcmeWarning, match="the rows, 1e-12, is far below the bias, 0.1, so")
+    said = pytest.warns(DcmeWarning, match="norm of 1e-12, which is far below the bias of 0.1, so")
     with said, contextlib.suppress(DivergedError):
         MaxentClassifier(solver="sgd" if sets else "lbfgs").fit(1e-12 * rows, wanted)
     assert MaxentClassifier().fit(rows, wanted).score(rows, wanted) == 1

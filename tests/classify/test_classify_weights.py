@@ -199,15 +199,15 @@ def test_partial_fit_uses_weights():
     rows = np.repeat(np.arange(60), times)
     repeated = MaxentClassifier(**given, lr=0.01).partial_fit(X[rows], y[rows], classes=[0, 1, 2])
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
-    with pytest.raises(ValueError, match="partial_fit requires a dict of weights"):
+    with pytest.raises(ValueError, match="for partial_fit, pass a dict"):
         MaxentClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
 
 
 @pytest.mark.parametrize(
     "weights, message",
     [
-        ([1.0], r"shape \(1,\): must be \(60,\)"),
-        ([-1.0] * 60, "not negative"),
+        ([1.0], r"shape \(1,\), but must have the shape \(60,\)"),
+        ([-1.0] * 60, "nonnegative"),
         ([np.nan] * 60, "finite"),
         ([0.0] * 60, "zero"),
         (["x"] * 60, "numbers"),

@@ -57,7 +57,7 @@ def test_new_words_and_labels_join_and_old_ones_stay(cli, days, options):
     cli("classify train all.tsv -o whole --quiet", *options.split())
     small = options if "bytes" in options else ""
     cli("classify train 2.tsv --init first -o second --threads 1", *small.split())
-    assert re.search(r"accuracy on the new documents before training: 0\.\d+", cli.err)
+    assert re.search(r"accuracy of the initial model on the new documents: 0\.\d+", cli.err)
     whole, found = (accuracy(cli, model, "test.tsv") for model in ("whole", "second"))
     assert found > whole - 0.03 and accuracy(cli, "first", "test.tsv") < found - 0.2
     assert accuracy(cli, "second", "old.tsv") > accuracy(cli, "first", "old.tsv") - 0.05
@@ -91,7 +91,9 @@ def test_documents_of_one_label_are_visited_once_with_a_warning(cli, days, monke
     written("test.tsv", documents(["tea", "road"], 400, slice(12)))
     cli("classify train 1.tsv -o first --quiet")
     cli("classify train one.tsv --init first -o second")
-    assert "all new documents have the label 'tea', so other labels become less" in cli.err
+    assert (
+        "all new documents have the label 'tea', so training makes all other labels less" in cli.err
+    )
     monkeypatch.setattr(continued, "MIN_DOUBTED", 1000)
     cli("classify train one.tsv --init first -o often")
     assert "all new documents" not in cli.err
@@ -131,9 +133,21 @@ def test_a_label_that_vanishes_fades_only_if_wanted():
     [
         ("--solver lbfgs", "", "was trained with L-BFGS, which cannot continue"),
         ("--objective tree", "", "was trained with label trees, which cannot continue"),
-        ("", "--ngrams 2", "--ngrams 2: --init first was trained with 1; omit this option"),
-        ("", "--hashing 1024", "--hashing 1024: --init first was trained without it; omit this"),
-        ("", "--loss softmax", "--loss softmax: --init first was trained with hinge; omit this"),
+        (
+            "",
+            "--ngrams 2",
+            "--ngrams 2: cannot be changed, because --init first was trained with 1; omit",
+        ),
+        (
+            "",
+            "--hashing 1024",
+            "--hashing 1024: cannot be changed, because --init first was trained without",
+        ),
+        (
+            "",
+            "--loss softmax",
+            "--loss softmax: cannot be changed, because --init first was trained with",
+        ),
         ("", "--checkpoint c", "--checkpoint: is not supported with --init"),
         ("", "--resume c", "--resume: "),
         ("", "--tune 5", "--tune: is not supported with --init"),
@@ -153,7 +167,7 @@ def test_vectors_may_have_new_columns(cli, days):
     cli("classify train 2.svm --init first -o second --quiet")
     assert accuracy(cli, "second", "2.svm") == 1 and accuracy(cli, "second", "1.svm") > 0.9
     said = cli.error("classify train 1.tsv --init first -o third --quiet")
-    assert "this model classifies vectors; continue training on vectors" in said
+    assert "this model classifies vectors; to continue its training, use vectors as input" in said
 
 
 def test_several_labels(cli, days):

@@ -178,7 +178,7 @@ def test_holdout_early_stopping_and_log(cli):
     epochs = [record for record in written if record["event"] == "epoch"]
     assert 3 <= len(epochs) < 50
     assert {"seconds", "loss", "heldout_accuracy", "heldout_log_likelihood"} <= set(epochs[0])
-    assert "the best on held-out documents" in cli.err
+    assert "which scored best on the held-out documents" in cli.err
     assert written[-1]["event"] == "end"
     saved = described("m")["record"]["epochs"]
     assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]
@@ -199,7 +199,7 @@ def test_a_model_that_does_not_fit_is_kept_whole(cli):
     write(lines())
     error = cli.error("classify train d.tsv --output m --max-bytes 10 --quiet")
     whole = re.fullmatch(
-        r"error: --max-bytes 10: .* bytes; .*; the uncompressed model is in (.*)\n", error
+        r"error: --max-bytes 10: .* bytes; .*; the uncompressed model was saved as (.*)\n", error
     )
     assert not Path("m").exists() and len(load_classifier(whole[1]).classes) == 2
 
@@ -265,7 +265,7 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
 
 @pytest.mark.parametrize("line, message", [
     ("t.txt --by token", "the model does not classify texts"),
-    ("d.tsv --objective tree", "the model has no weights per word and label"),
+    ("d.tsv --objective tree", "the model has no weight for each pair of word and label"),
 ])  # fmt: skip
 def test_what_cannot_be_explained_is_an_error(cli, line, message):
     write("EU B\nrejects O\n\n" * 5, "t.txt")
@@ -322,12 +322,12 @@ def rows_of(form):
     "text, message",
     [
         (rows_of("{word} and {word} again {i}\tpet"), "longer than the texts"),
-        (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
+        (rows_of("id{i}\tpet\t{word}"), "remove a leading column of numbers"),
         ("label\ttext\n" + rows_of("c{c}\t{word} words"), "'label', which is treated as a class"),
-        (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts contain markup like <BR />, whose"),
+        (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts contain markup such as <BR />, so"),
         (
             rows_of("c{c}\t{word} <a href='x'>words"),
-            "texts contain markup like <a href='x'>, whose",
+            "texts contain markup such as <a href='x'>, so",
         ),
     ],
 )
@@ -373,8 +373,8 @@ def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
     write("".join(f"c{i % 3}|d{i % 2}\tw{i} common\n" for i in range(60)))
     write("e|f\tw1 common\n" * 5, "h.tsv")
     error = cli.error(f"{command} d.tsv --output m --holdout h.tsv --quiet")
-    assert "--holdout h.tsv: none of the labels occurs in the training documents" in error
-    assert "whose labels include 'c0'; use" in error
+    assert "--holdout h.tsv: none of the held-out labels occurs in the training documents" in error
+    assert "which have labels such as 'c0'; hold" in error
     write("e|f\tw1 common\nc1|e\tw1 common\n", "h.tsv")
     cli(f"{command} d.tsv --output m --holdout h.tsv --quiet")
 
@@ -430,7 +430,7 @@ def test_measures_do_not_depend_on_the_order_of_documents(cli, monkeypatch):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("t --by token --tune", "6 documents or sentences are too few to choose settings"),
+    ("t --by token --tune", "6 documents or sentences are not enough to choose settings"),
     ("t --by token --loss hinge", ""),
     ("d.tsv --objective tree --bias 0 --lr 0.0001 --epochs 1", ""),
 ])  # fmt: skip

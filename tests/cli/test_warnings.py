@@ -46,8 +46,8 @@ def test_options_with_an_effect_cause_no_warning():
     "flags, line",
     [
         ("--clusters 7", "--clusters has no effect with --objective ns"),
-        ("-hs 1", "-hs 1: hierarchical softmax is trained without"),
-        ("-hs 1 -negative 5", "-hs 1: hierarchical softmax is trained without"),
+        ("-hs 1", "-hs 1: only hierarchical softmax is trained"),
+        ("-hs 1 -negative 5", "-hs 1: only hierarchical softmax is trained"),
     ],
 )  # fmt: skip
 def test_the_program_prints_a_warning_line(cli, flags, line):

@@ -38,7 +38,7 @@ class Hearing(Reporter):
 
     def message(self, message, **fields):
         self.lines.append(message)
-        if "is lost" in message:
+        if "was lost" in message:
             self.lost.set()
 
 
@@ -210,7 +210,7 @@ def test_what_a_lost_worker_has_learned_is_recomputed(cluster, straight):
     assert in_rounds(cluster, kill) == straight
     cluster._looked = 0.0
     cluster._look()
-    assert any("is lost; its work will be repeated" in line for line in cluster.reporter.lines)
+    assert any("was lost; its work will be repeated" in line for line in cluster.reporter.lines)
     assert cluster.figures()["lost_workers"] >= 1
 
 
@@ -287,7 +287,7 @@ def test_a_worker_that_is_stopped_before_the_start_is_an_error_with_the_limit(
     with opened(processes, 2):
         processes.workers[1].send_signal(signal.SIGSTOP)
         with (
-            pytest.raises(ClusterError, match=r"did not answer within 2 s .it has stopped"),
+            pytest.raises(ClusterError, match=r"did not answer within 2 s .it stopped"),
             open_cluster(processes.address),
         ):
             raise AssertionError("the worker is stopped")

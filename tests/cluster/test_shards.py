@@ -135,7 +135,7 @@ def test_files_missing_on_a_worker_are_named(files):
         parts[-1].corpus()
     Path(files[-1]).unlink()
     with pytest.raises(
-        CorpusError, match=r"d.txt: the file does not exist on this worker; use a path that all"
+        CorpusError, match=r"d.txt: the file does not exist on this worker; use a path that exists"
     ):
         parts[-1].corpus()
     Path(files[0]).write_bytes(lzma.compress(b"a b\n"))

@@ -74,9 +74,9 @@ def test_the_papers_form_binarises_values():
 def test_invalid_training_data():
     X, y = problem(12)
     for rows, labels, options, said in (
-        (X, np.full(120, -1), {}, "all labels are -1, which means unlabeled"),
+        (X, np.full(120, -1), {}, "all labels are -1, which marks unlabeled rows"),
         (X, np.where(np.arange(120) < 9, 0, -1), {}, "1 class"),
-        (X, problem(2)[1], {}, "there are only 2 labeled documents for folds=3"),
+        (X, problem(2)[1], {}, "there are only 2 labeled documents, fewer than folds=3"),
         (X - 1, y, {}, "Negative values in data: row 0, column 0"),
         (X, y, {"levels": 0}, "levels=0"),
         (X * (y >= 0)[:, None], y, {}, "no unlabeled document contains any of the"),

@@ -169,7 +169,7 @@ def test_the_id_cache_may_reach_the_file_size_limit(work):
     done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "the id cache cannot be written: File too large; it needs more than" in done.stderr
-    assert done.stderr.endswith("MB: raise the limit of ulimit -f\n")
+    assert done.stderr.endswith("MB: raise the file-size limit (ulimit -f)\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -19,8 +19,8 @@ def folder():
 
 TAR = b"c.txt" + bytes(252) + b"ustar\0" + bytes(249) + TEXT
 REFUSED = {
-    "empty": (b"", "has no tokens"),
-    "mark alone": (b"\xef\xbb\xbf", "has no tokens"),
+    "empty": (b"", "contains no tokens"),
+    "mark alone": (b"\xef\xbb\xbf", "contains no tokens"),
     "rare words": (b"a b c\nd e f\n", "occurs at least 5 times; lower --min-count"),
     "NULs": (TEXT + b"x\0y\n", "byte 401 (line 41) is a NUL byte"),
     "a program": (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, "binary or UTF-16"),

@@ -10,7 +10,7 @@ from helpers import PROGRAM
 
 pytestmark = pytest.mark.long
 
-CLOSED = "standard {}: is closed; redirect it, or use a file"
+CLOSED = "standard {0}: is closed; redirect standard {0}, or {1} a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 
 # Commands that write a file `o`, in a folder with all inputs.
@@ -90,7 +90,9 @@ def error_of(ended):
 def test_help_with_a_closed_stdout_is_an_error_with_its_advice(line):
     ended = shell(line, ">&-")
     assert ended.returncode == 1
-    assert error_of(ended).endswith("Bad file descriptor; redirect it, or use a file")
+    assert error_of(ended).endswith(
+        "Bad file descriptor; redirect standard output, or write to a file"
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -116,7 +118,10 @@ def test_messages_that_cannot_be_written_are_dropped(name):
 @pytest.mark.parametrize("name", REPORTERS)
 def test_a_closed_stdout_is_an_error_before_any_work(name):
     ended = shell(REPORTERS[name], ">&-")
-    assert (ended.returncode, ended.stderr) == (2, f"error: {CLOSED.format('output')}\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"error: {CLOSED.format('output', 'write to')}\n",
+    )
     assert not list(Path().glob("o*"))
 
 
@@ -186,7 +191,10 @@ def test_files_are_complete_when_stdout_is_closed(command, files):
 )
 def test_a_closed_stdin_is_an_error_before_any_work(command):
     ended = shell(command, "<&-")
-    assert (ended.returncode, ended.stderr) == (2, f"error: {CLOSED.format('input')}\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"error: {CLOSED.format('input', 'read from')}\n",
+    )
     assert not list(Path().glob("o*"))
 
 

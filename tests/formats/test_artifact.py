@@ -67,10 +67,12 @@ def test_only_a_file_of_its_kind_is_replaced(path):
     Path("letter").write_text("Dear Ann")
     Path("empty").touch()
     for target, kind in (("m", "other"), ("letter", "thing")):
-        with pytest.raises(UsageError, match="already exists and is not a"):
+        with pytest.raises(UsageError, match="already exists, but is not a"):
             save_model(target, kind, 1, ARRAYS, {})
     for target in ("/dev/null", "m.gz"):
-        with pytest.raises(UsageError, match="a model cannot be written to a pipe or compressed"):
+        with pytest.raises(
+            UsageError, match="a model cannot be written to a pipe or to a compressed"
+        ):
             save_model(target, "thing", 1, ARRAYS, {})
     save_model("empty", "thing", 2, ARRAYS, {})
     with pytest.raises(

@@ -103,8 +103,8 @@ BAD = [
     ("small", "values=", np.full(8, np.nan, np.float32), ""),
     ("small", "biases=", np.zeros(3, np.float32), ""),
     ("text", "calibration", ["logistic", 1, None], "calibration"),
-    ("text", "calibration", ["normalized", 0, 1, 1], "noise fraction is not between"),
-    ("text", "threshold", np.inf, "1e999 is not a finite number"),
+    ("text", "calibration", ["normalized", 0, 1, 1], "noise fraction of the calibration"),
+    ("text", "threshold", np.inf, "the number 1e999 is not finite"),
     ("token", "tag_pairs=", np.zeros((2, 2), np.int64), "tag_pairs: is int64 of shape"),
     ("token", "tag_pairs[0]", -1, "tag_pairs: contains a negative number"),
 ]

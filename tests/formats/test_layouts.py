@@ -51,8 +51,8 @@ def test_labels_that_are_numbers_are_integers(cli, kind, labels, is_wrong):
     ([[0, 0, 1], [1, 0, 0]], "row 1: label is [0, 0, 1], which looks like a row of an indicator"),
     ([[True, False], [True, True]], "row 2: label is [True, True], which looks like a row of an"),
     ([[1, 2], [2]], None), ([["a", "a"], ["b"]], None),
-    ([[0, 1], [1, 0]], "each document has all 2 labels, such as '0'; list only"),
-    ([["a", "b"], ["b", "a"]], "each document has all 2 labels, such as 'a'; list only"),
+    ([[0, 1], [1, 0]], "every document has all 2 labels, including '0'; for each"),
+    ([["a", "b"], ["b", "a"]], "every document has all 2 labels, including 'a'; for each"),
 ])  # fmt: skip
 def test_rows_of_an_indicator_matrix_are_no_labels(cli, kind, labels, said):
     found = cli.run(TRAIN.format(written(kind, labels * 6)).replace("--quiet", ""))
@@ -91,12 +91,12 @@ def test_a_name_with_a_comma_is_quoted(cli, kind):
     assert len(dw.vocab(dw.Table(path, '"the, text"'), min_count=1)) == 6
     assert len(dw.vocab(dw.Table("rows", ["the, text"], rows=rows), min_count=1)) == 6
     cli(TRAIN.format(path), "--text-column", "the, text", code=1)
-    assert 'its columns are "the, text", ' in cli.err
+    assert 'choose one of its columns: "the, text", ' in cli.err
 
 
 @pytest.mark.parametrize("text, code, said", [
-    ("label,text\na,foo\rbar\nb,x\n", 1, "row 1: has a carriage return within a line; make it"),
-    ("label,text\ra,foo\rb,x\r", 1, "row 1: has a carriage return within a line; make it"),
+    ("label,text\na,foo\rbar\nb,x\n", 1, "row 1: has a carriage return within a line; replace"),
+    ("label,text\ra,foo\rb,x\r", 1, "row 1: has a carriage return within a line; replace"),
     ('label,text\na,"foo\rbar"\nb,x\n', 0, ""), ("label,text\r\na,foo\r\nb,x\r\n", 0, ""),
 ])  # fmt: skip
 def test_a_carriage_return_in_csv(cli, text, code, said):
@@ -294,7 +294,7 @@ def test_one_split_of_a_folder_of_datasets_is_named(cli):
     Path("d/dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     said = cli.error(f"{TRAIN.format('d')} {COLUMNS}")
     assert (
-        "d: this dataset has several splits, of which only one can be read; use one of d/train, "
+        "d: this dataset has several splits, but only one split can be read; use one of d/train, "
         "d/test" in said
     )
     cli(f"{TRAIN.format('d/train')} {COLUMNS} --holdout d/test")
@@ -384,7 +384,10 @@ def test_a_column_of_weights(cli, kind):
     for wrong in (-1.0, None, float("nan")):
         path = write(f"u.{kind}", [*rows, {"text": "tea", "label": "tea", "w": wrong}])
         said = cli.error(f"{TRAIN.format(path)} {COLUMNS} --sample-weight-column w")
-        assert f"{path}:37: the weight " in said and "is not a nonnegative number" in said
+        assert (
+            f"{path}:37: the document weight " in said
+            and "is not a finite nonnegative number" in said
+        )
 
 
 WEIGHTED = [("tea leaf", "tea", 3), ("tea cup", "boat", 2), ("sail", "boat", 1), ("x", "tea", 0)]
@@ -418,4 +421,4 @@ def test_a_held_out_document_of_weight_w_counts_as_w_documents(cli, kind):
         assert "62 documents of 2 classes" in cli.err and "(58 documents)" in cli.err
     wrong = table("wrong", [(text, label, None) for text, label, _ in even])
     for train, held in ((table("even", even), wrong), (wrong, "0.9")):
-        assert f"wrong.{kind}:1: the weight " in cli.error(line.format(train, held))
+        assert f"wrong.{kind}:1: the document weight " in cli.error(line.format(train, held))

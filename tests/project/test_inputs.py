@@ -75,9 +75,7 @@ def test_what_is_no_text_is_one_error_with_its_position(fitted, name, wrong):
 @pytest.mark.parametrize("name", TAKE_TEXTS | OPTIONAL_TEXTS)
 @pytest.mark.parametrize("one", ["king queen ball", "the king has a ball", b"king queen", 5])
 def test_one_text_is_no_list_of_texts(fitted, name, one):
-    with pytest.raises(
-        UsageError, match=r"(pass|use) a list|must be a path, paths, or an iterable"
-    ):
+    with pytest.raises(UsageError, match=r"(pass|use) a list|must be a path, a list of paths, or"):
         (TAKE_TEXTS | OPTIONAL_TEXTS)[name](fitted, one)
 
 
@@ -168,7 +166,7 @@ def test_counts_have_bounds_and_are_integers(fitted, name, value):
 def test_thresholds_have_bounds_and_are_numbers(fitted):
     for value in (-1, 2, float("nan"), "0.5", 0):
         if value != 0:
-            with pytest.raises(UsageError, match="must be from 0 to 1"):
+            with pytest.raises(UsageError, match="must be a number from 0 to 1"):
                 fitted["classifier"].predict(TEXTS, min_probability=value)
         with pytest.raises(UsageError, match="must be above 0 and at most 1"):
             fitted["search"].duplicates(value)

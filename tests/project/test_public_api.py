@@ -88,7 +88,7 @@ def test_functions_have_these_parameters():
         (lambda v: dw.eval_likelihood(v, ["a b"]), "requires its context vectors"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
-        (lambda v: dw.train(), "the corpus is empty"),
+        (lambda v: dw.train(), "no corpus was given"),
         (lambda v: dw.plot({}, "o.png"), "files: must be paths, not dict"),
         (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
         (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is available only for text files"),

@@ -148,7 +148,7 @@ def test_invalid_fits():
     vectors = word_vectors()
     for texts, options, error, message in (
         ([], {}, CorpusError, "there are no documents"),
-        ([b"x y", b"z"], {}, CorpusError, "none of the 3 tokens of the 2 documents has a vector"),
+        ([b"x y", b"z"], {}, CorpusError, "none of the 3 tokens in the 2 documents has a vector"),
         ([b"w1"], {"min_df": 2}, CorpusError, "lower min_df"),
         ([b"w1 w2"], {}, UsageError, "clusters=5: must be at most 2, the number of words"),
         ([b"w1", b"w1\0"], {}, CorpusError, "document 2 of 2 contains a NUL"),
@@ -161,7 +161,7 @@ def test_invalid_fits():
         fit_documents(make_texts(), Vectors(vectors.words, broken), SMALL_SCDV)
     huge = fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1))
     huge = dataclasses.replace(huge, posteriors=sparse.csr_matrix((3, 2**30)))
-    with pytest.raises(DcmeError, match="fewer clusters"):
+    with pytest.raises(DcmeError, match="lower clusters"):
         next(huge.transform([b"w1"]))
 
 

@@ -47,7 +47,9 @@ def test_coherence_equals_a_count(model):
         assert topic.coherence == pytest.approx(total)
 
 
-@pytest.mark.parametrize("texts, message", [([], "there are none"), ([b"x", b""], "none of")])
+@pytest.mark.parametrize(
+    "texts, message", [([], "no documents were found"), ([b"x", b""], "none of")]
+)
 def test_coherence_needs_documents_with_the_words(model, texts, message):
     with pytest.raises(CorpusError, match=message):
         topics(model, 5, texts)

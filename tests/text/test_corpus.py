@@ -97,7 +97,7 @@ class Ending(io.BytesIO):
 @pytest.mark.parametrize(
     "opened, said",
     [
-        (ImportError(), "reading it requires the package boto3; run: pip"),
+        (ImportError(), "can be read only with the package boto3; run: pip"),
         (ValueError("no bucket"), "cannot be opened: no bucket"),
         ([Ending()], "cannot be read: the server is gone"),
     ],
@@ -143,7 +143,7 @@ def test_a_folder_is_no_regular_file(here, monkeypatch):
 
     for opened in (os.open, refused):
         monkeypatch.setattr(os, "open", opened)
-        with pytest.raises(FormatError, match="is not a regular file; use a regular file"):
+        with pytest.raises(FormatError, match="is not a regular file; use a file"):
             read_regular(here)
     with pytest.raises(PermissionError):
         read_regular("nowhere")

@@ -109,11 +109,11 @@ def test_words_of_prepared_text_show_how_raw_text_is_split(cli, name):
     def printed(words, flags=""):
         dw.Vectors(words, matrix[: len(words)]).save("v.bin")
         out = cli(f"{line} {flags}")
-        notes = [one for one in cli.err.splitlines() if "is split by --tokenize words" in one]
+        notes = [one for one in cli.err.splitlines() if "is split with --tokenize words" in one]
         return out if then is None else cli(then), notes
 
     found, notes = printed(words)
-    assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the vocabulary is lowercase")
+    assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the words are lowercase")
     assert (found, []) == printed(words, "--tokenize words")
     plain, notes = printed(words, "--tokenize whitespace")
     assert not notes and plain != found

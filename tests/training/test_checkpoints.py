@@ -107,7 +107,8 @@ def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(
-        ResourceError, match=r"left on device; free disk space; the checkpoint requires .* MB"
+        ResourceError,
+        match=r"left on device; free disk space for the checkpoint, which requires .* MB",
     ):
         saved(folder, training, 2)
     assert [one.name for one in folder.generations()] == ["000001.safetensors"]

@@ -43,7 +43,7 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
     monkeypatch.setattr(space, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
-    assert "bytes of memory, but only 1,000 are available; lower --dim" in cli.error(LINE)
+    assert "bytes of memory, but only 1,000 bytes are available; lower --dim" in cli.error(LINE)
 
 
 @pytest.mark.parametrize("needed", [99, 100, 101])
@@ -135,7 +135,7 @@ def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
     assert "memory available bytes: 100" in cli(f"{line} --dry-run", code=1)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
-    assert "bytes of memory, but only 100 are available; lower" in plan["refused"]
+    assert "bytes of memory, but only 100 bytes are available; lower" in plan["refused"]
     assert plan["refused"] in cli.err
 
 

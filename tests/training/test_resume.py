@@ -296,7 +296,7 @@ def test_another_corpus_is_an_error(kept, cli, line):
 
 def test_the_folder_of_an_earlier_run_is_not_overwritten(kept, learn):
     before = sorted(Path("words").iterdir())
-    assert "resume it with --resume words" in learn(WORDS, "--checkpoint words", code=2)
+    assert "resume the run with --resume words" in learn(WORDS, "--checkpoint words", code=2)
     assert sorted(Path("words").iterdir()) == before
 
 
@@ -340,7 +340,7 @@ def test_a_checkpoint_of_other_kernels_is_warned_of(kept, cli, monkeypatch):
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     cli(f"{WORDS} --resume words")
     assert f"warning: {path} was trained with " in cli.err
-    assert "this machine uses scalar; results differ in the last digits" in cli.err
+    assert "this machine uses scalar kernels; results can differ in the last digits" in cli.err
 
 
 def test_divergence_names_the_last_checkpoint(cli, monkeypatch):

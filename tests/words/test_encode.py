@@ -162,11 +162,11 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
         line = 1 + text.count(b"\n", 0, error.start)
         with pytest.raises(CorpusError) as raised:
             count([str(path)], ALL, threads=threads, _block_bytes=block_bytes)
-        kind, advice = "not UTF-8", "or use encoding_errors=replace or skip"
+        kind, advice = "not UTF-8", " to UTF-8, or use encoding_errors=replace or"
         if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            kind, advice = "UTF-16", "as by iconv -f UTF-16 -t UTF-8"
+            kind, advice = "UTF-16", ", for example with iconv -f UTF-16 -t UTF-8"
         place = f"strict: byte {error.start} (line {line})"
-        assert f"{place} is {kind}; convert the file, {advice}" in str(raised.value)
+        assert f"{place} is {kind}; convert the file{advice}" in str(raised.value)
     else:
         check([text], ALL, block_bytes, threads)
 
@@ -323,7 +323,7 @@ def test_a_full_cache_folder(monkeypatch):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     message = str(raised.value)
     assert message.startswith(".: the id cache cannot be written: ")
-    assert message.endswith("more than 0.1 MB: raise the limit of ulimit -f")
+    assert message.endswith("more than 0.1 MB: raise the file-size limit (ulimit -f)")
 
 
 def test_standard_input_and_files_in_order(monkeypatch):

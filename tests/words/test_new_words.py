@@ -95,7 +95,8 @@ def test_without_rare_words_there_is_no_vector(cli):
     Path("c.txt").write_text("a b c\n" * 6)
     cli("train c.txt --output o --dim 4 --epochs 1 --threads 1 --unk")
     assert (
-        "warning: <unk> has no vector, because the corpus has no out-of-vocabulary words" in cli.err
+        "warning: <unk> has no vector, because the corpus contains no out-of-vocabulary words"
+        in cli.err
     )
     assert "<unk>" not in dw.Vectors.load("o")
 

@@ -60,7 +60,7 @@ def test_lines_of_standard_input_are_questions(folder, cli):
     assert [row[0] for row in rows] == [line, f"{line} nobody"] and rows[0][1] == expected[0]
     assert float(rows[0][2]) == pytest.approx(expected[1], rel=1e-5)
     for message in (
-        "no gap: the line must contain one gap",
+        "no gap: the line must contain exactly one gap",
         "nobody; check spelling",
         "warning: no vector for nobody; skipped",
     ):

@@ -127,7 +127,7 @@ def test_only_given_words_are_printed(cli):
     ]  # fmt: skip
     assert cli.rows("neighbors v.bin --among", "man nobody", "+king -queen")[0][1] == "man"
     assert "warning: v.bin: no vector for nobody; skipped" in cli.err
-    assert "--among: v.bin contains none of the words to choose from" in cli.error(
+    assert "--among: v.bin contains none of these words" in cli.error(
         "neighbors v.bin king --among x"
     )
 

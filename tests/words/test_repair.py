@@ -91,7 +91,7 @@ def test_the_mean_is_subtracted(healthy, converted):
 
 def test_reduction_preserves_distances(healthy, converted, cli):
     found = converted(healthy, "--reduce 3", "o.bin").vectors
-    assert found.shape[1] == 3 and "3 dimensions retain 100.0% of the variance" in cli.err
+    assert found.shape[1] == 3 and "3 dimensions retains 100.0% of the variance" in cli.err
     before = Vectors.load(healthy).vectors
     one, other = (np.linalg.norm(rows - rows[::-1], axis=1) for rows in (found, before))
     assert_allclose(one, other, rtol=1e-4)

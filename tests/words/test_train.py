@@ -154,19 +154,19 @@ class Frame:
     "wrong, error, message",
     [
         ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
-        ("a b\nc d", UsageError, "is text, not a file; use a list of sentences"),
+        ("a b\nc d", UsageError, "is text, not a file; pass a list of sentences"),
         ("a b c d " * 100, UsageError, "is text, not a file"),
         ({"the cat": 3}, UsageError, "a dict cannot be read as text; use its values"),
         (Frame(), UsageError, "a DataFrame cannot be read as text; use its text column"),
         (["東京は大きい", "日本語の文"], UsageError, "the 2 strings, such as"),
         (["the", "cat"], UsageError, "the 2 strings, such as 'the', are neither file names"),
-        (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
-        (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
+        (b"corpus.txt", UsageError, "must be a path, a list of paths, or"),
+        (7, UsageError, "corpus=7: must be a path, a list of paths, or"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
         ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
         ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or contains"),
         ([["a", ""]], ValueError, "the token '' is empty"),
-        ([], ValueError, "sentences: has no tokens"),
+        ([], ValueError, "sentences: contains no tokens"),
         ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),
     ],
 )
@@ -307,6 +307,9 @@ def test_wide_windows_of_many_samples_do_not_diverge():
 def test_a_small_text_is_noted_once(cli, text, count):
     Path("c.txt").write_text(text)
     cli("train c.txt --output v.bin --min-count 1 --epochs 2 --output-tables t")
-    assert cli.err.count("note: fewer than 1,000,000 tokens rarely give good vectors") == count
+    assert (
+        cli.err.count("note: fewer than 1,000,000 tokens are rarely enough for good vectors")
+        == count
+    )
     cli("train c.txt --output w.bin --init t --min-count 1 --epochs 1")
     assert "note:" not in cli.err

@@ -63,7 +63,7 @@ NOT_COUNTS = "vocab:3: the line must be a word, a space and a count; use a file"
 WITHOUT_WORDS = "vocab: contains no words; use a file with lines 'WORD COUNT'"
 BAD_FILES = {
     **{b"a 5\nb 4\n" + bad + b"\nc 3\n": NOT_COUNTS for bad in BAD_LINES},
-    b"a 5\nb 4\na 3\n": "vocab:3: the word occurs twice; remove one line$",
+    b"a 5\nb 4\na 3\n": "vocab:3: the word in this line occurs twice; remove one of the two lines$",
     **dict.fromkeys((b"", b"</s> 3\n", b"a 0\n"), WITHOUT_WORDS),
 }
 
@@ -107,7 +107,7 @@ def test_encoding_errors(cli):
     Path("latin1").write_bytes(b"caf\xe9 a")
     line = "vocab latin1 --output v --min-count 1"
     assert cli.error(line) == (
-        "error: latin1: byte 3 (line 1) is not UTF-8; convert the file, or use "
+        "error: latin1: byte 3 (line 1) is not UTF-8; convert the file to UTF-8, or use "
         "--encoding-errors replace or skip\n"
     )
     assert not Path("v").exists()
@@ -115,4 +115,4 @@ def test_encoding_errors(cli):
     assert Path("v").read_bytes() == b"a 1\n"
     Path("array").write_text('[{"text": "tea"}]\n')
     for line in ("vocab array --output v", "classify train array --output m"):
-        assert "array: is a JSON array; write one object per line" in cli.error(line)
+        assert "array: is a JSON array; write one JSON object per line" in cli.error(line)

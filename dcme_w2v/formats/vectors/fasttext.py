@@ -131,7 +131,9 @@ def kept(rows: F32, mmap: bool) -> F32:
 
 
 def _corrupt(path: str, what: str) -> FormatError:
-    return FormatError(f"{path}: this fastText model is corrupt: {what}; copy or train it again")
+    return FormatError(
+        f"{path}: this fastText model is corrupt: {what}; copy or train the model again"
+    )
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
@@ -222,8 +224,8 @@ def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
     name, words, counts = os.fspath(path), tables.words, tables.counts
     if counts is None or tables.context is None:
         raise UsageError(
-            f"{name}: a fastText model requires counts and context vectors; use a .bin file "
-            "without --format=fasttext"
+            f"{name}: a fastText model requires word counts and context vectors; to write an "
+            "ordinary .bin file, omit --format=fasttext"
         )
     made, subwords = tables.manifest or {}, tables.subwords
     options = {**_DEFAULTS, **made.get("options", {})}

@@ -169,7 +169,8 @@ def check_static_target(path: PathLike) -> None:
     """Raise an error before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
         raise UsageError(
-            f"{os.fspath(path)}: a folder cannot be written to a stream; choose a folder"
+            f"{os.fspath(path)}: a folder cannot be written to a stream; choose the path of a "
+            "folder"
         )
     name = os.fspath(path)
     with write_errors(path):
@@ -195,7 +196,7 @@ def _check_replaceable(name: str, folder: Path) -> None:
     except (FormatError, OSError):
         ours = False
     if not ours or found - set(FILES):
-        raise UsageError(f"{name}: the folder has other content; choose a new folder")
+        raise UsageError(f"{name}: the folder contains other files; choose a new folder")
 
 
 # ---- reading ----

@@ -60,13 +60,15 @@ class WordTables(Immutable):
     def _check(self) -> None:
         shape, n = self.vectors.shape, len(self.words)
         if len(shape) != 2 or shape[1] < 1:
-            raise UsageError(f"vectors has the shape {shape}, but must have the shape (n, d)")
+            raise UsageError(
+                f"vectors has the shape {shape}, but must have the shape (words, dimensions)"
+            )
         counts = n if self.counts is None else len(self.counts)
         context = n if self.context is None else len(self.context.words)
         if not n == shape[0] == counts == context:
             raise UsageError(
-                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors; "
-                "use the same number of each"
+                f"there are {n} words, {shape[0]} vectors, {counts} counts and {context} context "
+                "vectors; pass the same number of each"
             )
         others = [] if self.context is None else [self.context.vectors]
         if self.subwords is not None and self.subwords.own is not None:
@@ -78,7 +80,9 @@ class WordTables(Immutable):
                     f"{shape}, like the word vectors"
                 )
         if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
-            raise UsageError(f"the subword vectors must have {shape[1]} dimensions")
+            raise UsageError(
+                f"the subword vectors must have {shape[1]} dimensions, like the word vectors"
+            )
         if self.context is not None and not self.context.words.equals(self.words):
             raise UsageError(
                 "the context vectors are for different words; pass vectors and context vectors of "
@@ -135,7 +139,10 @@ def _distinct(words: Iterable[str]) -> Words:
     seen: dict[str, int] = {}
     for number, word in enumerate(words):
         if seen.setdefault(word, number) != number:
-            raise UsageError(f"the word {word!r} occurs twice, at {seen[word]} and {number}")
+            raise UsageError(
+                f"the word {word!r} occurs twice, at positions {seen[word]} and {number}; pass "
+                "each word once"
+            )
     try:
         return Words.from_words(seen)
     except TypeError:

@@ -225,13 +225,13 @@ def check_target(path: PathLike, format: str | None) -> str:
         )
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
-            f"{name}: vectors cannot be written as {suffix}; choose a .safetensors, .bin or .txt "
-            "file"
+            f"{name}: vectors cannot be written to a {suffix} file; choose a .safetensors, .bin "
+            "or .txt file"
         )
     if format is None and suffix.lower() in _NOT_SO:
         warn(
-            f"{name}: vectors will be written as word2vec text, not {suffix}; choose a .txt, .bin "
-            "or .safetensors file"
+            f"{name}: vectors will be written as word2vec text, not in the {suffix} format; "
+            "choose a .txt, .bin or .safetensors file"
         )
     return chosen
 
@@ -247,15 +247,15 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
         row = int(faults[kind, 1])
         shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
         raise FormatError(
-            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
-            "nothing was written; correct the words"
+            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}, so nothing was "
+            "written; correct the words"
         )
     for first, block in blocks_of(matrix):
         if (wrong := infinite_row(block)) is not None:
             row = first + wrong
             raise FormatError(
                 f"{os.fspath(path)}: the vector of {words[row]!a} in row {row + 1} is NaN or "
-                "infinite; nothing was written; train with a lower learning rate"
+                "infinite, so nothing was written; train with a lower learning rate"
             )
 
 

@@ -154,7 +154,7 @@ class RowReader:
         elif binary and self.promised is None:
             raise FormatError(
                 f"{path}:1: the file has no header (rows and dimensions), so it is not a binary "
-                "vector file"
+                "vector file; read the file as text"
             )
         self.binary = binary
 
@@ -189,9 +189,9 @@ class RowReader:
             start = len(line) + len(newline)
         if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
             raise FormatError(
-                f"{self.path}:1: {self.promised or 0} rows and {self.dim} dimensions are not "
-                f"supported (at most {MAX_ROWS} rows, 1 to {MAX_DIM} dimensions); write the file "
-                "again"
+                f"{self.path}:1: the file has {self.promised or 0} rows and {self.dim} "
+                f"dimensions, but only up to {MAX_ROWS} rows and 1 to {MAX_DIM} dimensions are "
+                "supported; write the file again"
             )
         return start
 
@@ -257,7 +257,8 @@ class RowReader:
         if least > self._size:
             raise FormatError(
                 f"{self.path}:1: the header declares {self.promised} rows of {self.dim} numbers, "
-                f"but the file has only {self._size} bytes; run dcme-w2v check {self.path}"
+                f"but the file has only {self._size} bytes; run dcme-w2v check {self.path} to "
+                "list all faults"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
         return np.empty((rows, self.dim), dtype=np.float32)
@@ -311,8 +312,8 @@ class RowReader:
                 break
             if count == 0 and len(block) == BLOCK:
                 raise FormatError(
-                    f"{self.place(self.rows, offset)}: no row ends within {BLOCK} bytes; "
-                    f"run dcme-w2v check {self.path}"
+                    f"{self.place(self.rows, offset)}: no row ends within {BLOCK} bytes; run "
+                    f"dcme-w2v check {self.path} to list all faults"
                 )
             if count < most and not self._final:
                 block = self._refill(block)
