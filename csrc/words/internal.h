@@ -26,6 +26,16 @@ typedef struct {
     real rate;      /* learning rate of the output rows */
 } dcme_sentence_batch;
 
+/* The vectors of the words in a window, used with subwords. */
+typedef struct {
+    int64_t slots;  /* the vector at position p of a sentence is in slot p % slots */
+    real *vectors;  /* (slots, stride) */
+    real *before;   /* (slots, stride) the vectors as they were computed */
+    real **rows;    /* rows of one word */
+    real *weights;  /* (slots) weights of the words in a context */
+    real **context; /* (slots) their vectors */
+} dcme_word_window;
+
 typedef struct {
     _Alignas(DCME_LINE) dcme_trainer *trainer; /* no two workers share a cache line */
     dcme_done *done;                           /* read by the engine */
@@ -78,8 +88,13 @@ void dcme_learn_fixed_windows(dcme_worker *worker);
 void dcme_learn_subwords(dcme_worker *worker);
 void dcme_learn_skipgram(dcme_worker *worker); /* both with and without subwords */
 
-/* Defined in subwords.c: let a word enter or leave the window, and return its vector while it is
- * there. */
+/* Defined in subwords.c: return whether every n-gram number has a row; open a window, which does
+ * nothing without subwords. */
+int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items);
+void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
+                           const dcme_subwords *subwords, int64_t items, int64_t half_window,
+                           int64_t stride);
+/* Let a word enter or leave the window, and return its vector while it is there. */
 void dcme_word_enter(dcme_worker *worker, int64_t position);
 void dcme_word_leave(dcme_worker *worker, int64_t position);
 real *dcme_word_vector(const dcme_worker *worker, int64_t position);

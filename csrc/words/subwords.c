@@ -1,6 +1,8 @@
-/* See subwords.h. CBOW with subwords, for all window modes. */
-#include "words/subwords.h"
-
+/* CBOW with subwords, for all window modes. A word's vector is the mean of several rows: the word's
+ * own row and the rows of its character n-grams (Bojanowski et al. 2017). The vector is computed
+ * once, when the word enters the window; each target updates it; and the rows of the word are
+ * updated once, when the word leaves the window. Each row moves by the whole sum of these updates,
+ * as in fastText. */
 #include "words/internal.h"
 
 int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items) {

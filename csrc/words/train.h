@@ -8,7 +8,13 @@
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "model/train_options.h"
-#include "words/subwords.h"
+
+/* The n-grams of each word. Their rows follow the words' rows in the input table. */
+typedef struct {
+    const int64_t *starts; /* (items + 1) n-grams of word i: starts[i] .. starts[i + 1] - 1 */
+    const int32_t *ngrams; /* (starts[items]) numbers below `buckets` */
+    int64_t buckets;       /* number of n-gram rows */
+} dcme_subwords;
 
 typedef struct {
     const uint32_t *ids;           /* (length) word IDs, by descending frequency */
