@@ -67,8 +67,16 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
-        self._switches = switches({one.name for one in self.params}) if word2vec else []
-        self._warns, self._guarded = warns, guarded
+        self._warns, self._guarded, self._word2vec = warns, guarded, word2vec
+        if word2vec:
+            names = {one.name for one in self.params}
+            some = [
+                k for k, v in SWITCHES.items() if {one[0] for one in v.values() if one} <= names
+            ]
+            for one in ("train", *some):
+                self.params.append(click.Option([f"-{one}", f"word2vec_{one}"], hidden=True))
+        if any(getattr(one, "advanced", False) for one in self.params):
+            self.params.append(help_all)
         # The help is the command's raw docstring, where \b is two characters: a backslash and a b.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
@@ -92,12 +100,6 @@ class Command(click.Command):
             found.append(word)
         return found
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, with ``--help-all`` if any option is advanced."""
-        found = [*super().get_params(ctx), *self._switches]
-        has_more = any(getattr(one, "advanced", False) for one in found)
-        return [*found, help_all] if has_more else found
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; without arguments, show the help if an argument is required."""
         needed = any(param.required or param.name == "corpus" for param in self.params)
@@ -115,7 +117,7 @@ class Command(click.Command):
             f"{a}={EXPLICIT}-{b}" if dash and a in bare else a + dash + b for a, dash, b in parts
         ]
         rest = super().parse_args(ctx, self.repeated(args))
-        if self._switches and not ctx.resilient_parsing:
+        if self._word2vec and not ctx.resilient_parsing:
             set_switched(ctx)
         return rest
 
@@ -149,9 +151,10 @@ class Command(click.Command):
         ignore_broken_pipe(*written)
         given = given_options()
         items = [one.declared for one in self.params if isinstance(one, Option) and one.declared]
-        for item in items:  # report invalid numbers before missing files
-            if item.name in given and item.type in (int, float):
-                checked_value(values[item.name], item)
+        for one in self.params:  # report invalid numbers before missing files
+            item = getattr(one, "declared", None)
+            if item and one.name in given and item.type in (int, float):
+                values[one.name] = checked_value(values[one.name], item)
         if self._guarded:
             guard(*paths)
         if self._warns:
@@ -237,14 +240,6 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "hs": {"0": None, "1": ("objective", "hs")},
     "debug": {"0": ("quiet", True), "1": None, "2": None},
 }
-
-
-def switches(names: set[str | None]) -> list[click.Parameter]:
-    """Return the hidden word2vec.c switches that a command with these options supports."""
-    found = ["train"]
-    for switch, values in SWITCHES.items():
-        found += [switch] if {one[0] for one in values.values() if one} <= names else []
-    return [click.Option([f"-{one}", f"word2vec_{one}"], hidden=True) for one in found]
 
 
 def set_switched(ctx: click.Context) -> None:

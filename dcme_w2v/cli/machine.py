@@ -183,8 +183,7 @@ def _found() -> dict[str, Any]:
 
     from dcme_w2v import __version__
     from dcme_w2v._core.models import KERNELS
-    from dcme_w2v.files.space import memory_limit
-    from dcme_w2v.platform import default_threads
+    from dcme_w2v.platform import default_threads, memory_limit
     from dcme_w2v.training.trainer import kernels_named
 
     return {

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from dcme_w2v.files.opening import is_address
 from dcme_w2v.hints import option_hint
 
 from .command import Group, shown_name
-from .options import dashed, flag
+from .options import flag
 from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
@@ -69,7 +70,10 @@ Three commands to try:
   dcme-w2v neighbors vectors.bin king paris"""
 
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed}
+SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "token_normalize_func": operator.methodcaller("replace", "_", "-"),
+}
 
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)

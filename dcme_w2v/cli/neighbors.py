@@ -79,12 +79,8 @@ def _lines() -> Iterator[list[str]]:
 
     read = standard_input().read1  # type: ignore[attr-defined]
     for lines in arriving_lines(read, _LONGEST):
-        yield [_decoded(line) for line in lines]
-
-
-def _decoded(line: bytes) -> str:
-    """Decode a line and escape invalid UTF-8, so that invalid words match no vocabulary word."""
-    return line.decode("utf-8", "surrogateescape")
+        # Escape invalid UTF-8, so that invalid words match no vocabulary word.
+        yield [line.decode("utf-8", "surrogateescape") for line in lines]
 
 
 def _prompted() -> Iterator[str]:

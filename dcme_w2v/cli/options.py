@@ -15,13 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import (
-    Declaration,
-    ThreadsOptions,
-    flag_of,
-    options_in,
-    whole_number,
-)
+from dcme_w2v.declarations import Declaration, ThreadsOptions, flag_of, options_in
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
@@ -31,11 +25,6 @@ from .streams import print_json
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def dashed(name: str) -> str:
-    """Replace underscores in a name with dashes: ``min_count`` becomes ``min-count``."""
-    return name.replace("_", "-")
 
 
 class Option(click.Option):
@@ -73,16 +62,6 @@ class Option(click.Option):
 # Prefix that protects values such as -1 in --tune=-1, which click would parse as an option.
 # The prefix is NUL, because program arguments cannot contain NUL.
 EXPLICIT = "\0"
-
-
-class Count(click.IntRange):
-    """A bounded integer whose error messages match those of options declared in dataclasses."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the value as an integer within the bounds."""
-        assert param is not None and self.min is not None
-        given = Value(int, ()).convert(value, param, ctx)
-        return whole_number(max(param.opts, key=len), given, int(self.min), self.max)
 
 
 # `ParamType` is generic only in later versions of click.
@@ -146,7 +125,9 @@ def flag(
     names = [*flags.split(","), *([name] if name else [])]
     shape: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
     if low is not None:
-        shape["type"] = Count(low, high)
+        shape["type"] = Value(int, ())
+        spelled = max(flags.split(","), key=len)
+        shape["declared"] = Declaration(spelled, int, False, None, help, minimum=low, maximum=high)
     return click.option(
         *names, cls=Option, help=help, **{"show_default": "default" in more, **shape, **more}
     )
@@ -158,18 +139,11 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
 
 
 class Argument(click.Argument):
-    """A command argument that has a path role, such as "reads", and a default value `missing`."""
+    """A command argument that has a path role, such as "reads"."""
 
-    def __init__(
-        self, *arguments: Any, path: str | None = None, missing: Any = (), **more: Any
-    ) -> None:
+    def __init__(self, *arguments: Any, path: str | None = None, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.path, self.missing = path, missing
-
-    def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the value or use `missing`, because click has no default for multiple values."""
-        found = super().process_value(ctx, value)
-        return found or self.missing or found
+        self.path = path
 
 
 def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
@@ -185,7 +159,8 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
         name, _, metavar = one.partition("=")
         is_optional = one[:1] == "[" or "[" in metavar or sign == "|"
         shape: dict[str, Any] = {"required": not is_optional}
-        shape |= {"missing": (STANDARD,)} if sign == "|" else {}
+        if sign == "|":  # click has no default for several values
+            shape["callback"] = lambda ctx, param, value: value or (STANDARD,)
         shape |= {"nargs": -1} if one.endswith("...") else {}
         if metavar:
             shape["metavar"] = metavar.removesuffix("...") if metavar[:1] != "[" else metavar

@@ -29,9 +29,7 @@ class _Terminate:
     register their types.
     """
 
-    def __init__(self) -> None:
-        self._raised = threading.Event()
-        self._sender = threading.Thread()
+    _raised, _sender = threading.Event(), threading.Thread()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         while frame is not None:

@@ -7,14 +7,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import TEXT
 
 from .command import command
-from .options import (
-    arguments,
-    flag,
-    json_option,
-    output_option,
-    reads_documents,
-    threads_option,
-)
+from .options import arguments, flag, json_option, output_option, reads_documents, threads_option
 from .streams import print_figures
 
 

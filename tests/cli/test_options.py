@@ -177,9 +177,7 @@ def line_of(name, command):
 def counts_in(command):
     """Return the integer options of a command, each with its least value and its largest one."""
     for param in command.params:
-        if isinstance(param.type, click.types.IntParamType):
-            yield param, getattr(param.type, "min", None), getattr(param.type, "max", None)
-        elif isinstance(param.type, Value) and param.type.kind is int:
+        if isinstance(param.type, Value) and param.type.kind is int:
             yield param, param.declared.minimum, param.declared.maximum
 
 
