@@ -9,11 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import (
-    ENCODING_ERRORS,
-    Checked,
-    option,
-)
+from dcme_w2v.declarations import ENCODING_ERRORS, Checked, option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import local
 

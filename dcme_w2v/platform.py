@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 try:
     import fcntl
@@ -124,12 +124,18 @@ def set_access(file: int | Path, old: os.stat_result) -> None:
         os.chmod(file, stat.S_IMODE(old.st_mode) & 0o777)  # noqa: PTH101 of a descriptor, too
 
 
-def is_open_for(number: int, mode: int) -> bool:
-    """Return whether a descriptor is open for `mode`, such as ``os.O_WRONLY``."""
-    if fcntl is None:
-        os.fstat(number)
-        return True
-    return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR)
+def is_open_for(stream: TextIO | None, mode: int) -> bool:
+    """Return whether a standard stream is open for `mode`, such as ``os.O_WRONLY``."""
+    if stream is None:
+        return False
+    try:
+        if fcntl is not None:
+            flags = fcntl.fcntl(stream.fileno(), fcntl.F_GETFL)
+            return flags & os.O_ACCMODE in (mode, os.O_RDWR)
+        os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):  # the stream has no file descriptor
+        return not getattr(stream, "closed", False)
+    return True
 
 
 def host() -> str:
@@ -158,8 +164,8 @@ def user() -> int:
 # ---- limits ----
 
 
-def memory_limits() -> list[int]:
-    """Return all memory limits of this process that the system reports, in bytes."""
+def memory_limit() -> int | None:
+    """Return the memory limit of this process in bytes, or None if the system reports none."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -178,7 +184,7 @@ def memory_limits() -> list[int]:
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():
             limits.append(int(text))
-    return limits
+    return min(limits, default=None)
 
 
 def address_limit() -> int | None:
@@ -268,8 +274,7 @@ def peak_memory() -> int:
 class ReceivedSignal:
     """The first signal that arrives; `number` is None until a signal arrives."""
 
-    def __init__(self) -> None:
-        self.number: int | None = None
+    number: int | None = None
 
     @property
     def name(self) -> str:

@@ -74,13 +74,6 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
     return CompressedRows((levels, columns.astype(np.int32), starts), shape)[place]
 
 
-def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
-    """Return the words of the given rows, sorted in byte order, and the rows in the same order."""
-    chosen = words.chosen(rows)
-    order = core.byte_order(chosen.text, chosen.offsets)
-    return chosen.chosen(order), rows[order]
-
-
 def pack_words(words: Words) -> U8:
     """Pack sorted words as the length of the prefix shared with the previous word, and the rest."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)

@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -339,7 +339,7 @@ def read(
         raise UsageError(f"--labels={labels}: is not supported for text documents; omit --labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
-    found, without, texts, is_held = Doubts(docs[0]), 0, _Texts(keep), False
+    found, without, texts, is_held = Doubts(docs[0]), 0, list[Text](), False
 
     def training() -> Iterator[Text]:
         nonlocal without, is_held
@@ -358,34 +358,30 @@ def read(
             weights.extend(weight)
             kept.append(document.labels if is_labeled else ())
             is_first.append(document.is_first)
-            yield texts.kept(document.text)
+            yield document.text
         if not kept and (held or not keep_unlabeled):
             failed = CorpusError(no_labels(docs, text, hint))
             raise _too_few(holdout, 0, len(held)) if held else failed
         for document in text.read(unlabeled) if unlabeled else ():
             kept.append(())
             is_first.append(document.is_first)
-            yield texts.kept(document.text)
+            yield document.text
 
     words = None if most is None else lambda: most(len({*itertools.chain.from_iterable(kept)}))
-    matrix = text.fit_transform(training(), words, weights)
+    matrix = text.fit_transform(_stored(training(), texts, keep), words, weights)
     found.warn(text.is_by_token)
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
         given = ((one, _weight_of(one)) for one in every if _is_labeled(one, takes_none))
         held = [one for one in given if one[1] != [0.0]]
-    rows, own = text.transform(one.text for one, _ in held), (is_first, None, text, texts.list)
-    names = [one.labels for one, _ in held]
-    found_held = [one.text for one, _ in held] if texts.list or text.keeps_counts else []
-    weighted = None, _array(weights), _array([number for _, some in held for number in some])
-    return Dataset(matrix, kept, without, rows, names, *own, found_held, *weighted)
+    rows, own = text.transform(one.text for one, _ in held), (is_first, None, text, texts)
+    names, of_held = [one.labels for one, _ in held], [n for _, some in held for n in some]
+    found_held = [one.text for one, _ in held] if texts or text.keeps_counts else []
+    mine, others = (np.array(some) if some else None for some in (weights, of_held))
+    return Dataset(matrix, kept, without, rows, names, *own, found_held, None, mine, others)
 
 
 _Weighed = tuple[Document, list[float]]  # see `_weight_of`
-
-
-def _array(weights: list[float]) -> F64 | None:
-    return np.array(weights) if weights else None
 
 
 def _weight_of(document: Document) -> list[float]:
@@ -419,18 +415,12 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
         yield document
 
 
-class _Texts:
-    """Texts that are stored in memory until their total size exceeds a limit."""
-
-    def __init__(self, room: float) -> None:
-        self.list: list[Text] = []
-        self._room = room
-
-    def kept(self, text: Text) -> Text:
-        """Store a text, or drop all stored texts if the limit is exceeded; return the text."""
-        self._room -= len(text)
-        self.list.append(text) if self._room >= 0 else self.list.clear()
-        return text
+def _stored(texts: Iterable[Text], found: list[Text], room: float) -> Iterator[Text]:
+    """Yield texts, and store them in `found`; drop all if their total size exceeds a limit."""
+    for text in texts:
+        room -= len(text)
+        found.append(text) if room >= 0 else found.clear()
+        yield text
 
 
 def _read_rows(

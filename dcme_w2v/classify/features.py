@@ -23,14 +23,8 @@ from dcme_w2v.formats.documents import Document, read_documents, read_sentences,
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, read_only
-from dcme_w2v.numeric.sparse_rows import (
-    CompressedRows,
-    stacked,
-    unit_rows,
-    with_values,
-    within_blocks,
-)
-from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.numeric.sparse_rows import CompressedRows, stacked, unit_rows, within_blocks
+from dcme_w2v.options import TokenizerOptions, ngram_lengths
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 
@@ -129,7 +123,8 @@ class TextFeatures:
         self._may_have_subwords = bool(room) and is_counted and options.subwords is None
         if self._may_have_subwords:
             self.options = replace(self.options, subwords=SUBWORDS)
-        self._subwords = self.options.subword_lengths if is_counted else (0, 0)
+        given = None if self.options.subwords == NO_SUBWORDS else self.options.subwords
+        self._subwords = ngram_lengths(given if is_counted else None)
         self._names: Words | Callable[[], Words] | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
@@ -276,24 +271,19 @@ class TextFeatures:
         if self.names is None:
             return self._weighted(self._counts(documents, self._hashed, self.columns))
         texts = list(documents)
-        words = self._known(texts)
+        # Count the words and word n-grams, ignoring those that have no column.
+        parts = list(map(self._tokenized, texts))
+        offsets = np.append(0, np.cumsum(list(map(len, parts)), dtype=np.int64))
+        text = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        lengths = self._lead, self._everywhere, self._lengths.stop - 1
+        starts, columns, counts = self.names.table.count_grams(text, offsets, *lengths)
+        words = CompressedRows((counts, columns, starts), (len(parts), self.columns))
         if self._subwords == (0, 0):
             return self._weighted(words)
         subwords = Subwords(*self._subwords)
         for some in blocks(texts, BYTES_AT_ONCE):
             subwords.add(list(map(self._spelled, some)))
         return self._weighted(_sum(words, subwords.counts(self.names.table)))
-
-    def _known(self, texts: Sequence[Text]) -> CompressedRows:
-        """Count the words and word n-grams in texts, ignoring those that have no column."""
-        parts = list(map(self._tokenized, texts))
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum(list(map(len, parts)), out=offsets[1:])
-        text = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        lengths = self._lead, self._everywhere, self._lengths.stop - 1
-        assert self.names is not None
-        starts, columns, counts = self.names.table.count_grams(text, offsets, *lengths)
-        return CompressedRows((counts, columns, starts), (len(parts), self.columns))
 
     def name(self, column: int) -> str:
         """Return the name of a column."""
@@ -364,7 +354,7 @@ class TextFeatures:
             place[is_gram] = len(words) + np.arange(len(longer))
             place[order >= width] += len(words) + len(longer) - width
             spelled = [words, longer, *([] if subwords is None else [subwords])]
-            return Words.concatenated(spelled, place)
+            return Words.concatenated(spelled).chosen(place)
 
         self.names = names
         self.is_subword = read_only(order >= width)
@@ -480,7 +470,8 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
     """Return the sum of each feature's values, weighted by the documents' weights."""
     own = values if weights is None else values * weights[counts.indices]
-    return with_values(counts, own).sums().round(DECIMALS)
+    ends = np.append(0.0, np.cumsum(own, dtype=np.float64))
+    return np.diff(ends[counts.indptr]).round(DECIMALS)
 
 
 def documents_with(counts: CompressedRows, weights: F64 | None) -> F64:

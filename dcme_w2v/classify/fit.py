@@ -15,13 +15,13 @@ import numpy as np
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.errors import DivergedError, Interrupted, warn
-from dcme_w2v.files.space import memory_limit, shortage
+from dcme_w2v.files.space import shortage
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.lbfgs import HISTORY
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.numeric.sparse_rows import AnyRows
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.platform import ReceivedSignal
+from dcme_w2v.platform import ReceivedSignal, memory_limit
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
 from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, TrainingRun, run_epochs

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import Checked, threads_of, whole_number
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.artifact import (
-    Model,
-    load_artifact,
-    load_model,
-    save_model,
-    words_arrays,
-)
+from dcme_w2v.formats.artifact import Model, load_artifact, load_model, save_model, words_arrays
 from dcme_w2v.formats.texts import Text, as_texts, told_texts
 from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, F64, Array, Sealed
@@ -33,12 +27,7 @@ from .calibration import Calibration
 from .features import TextFeatures
 from .label_tree import Forest
 from .labeled import array_of_labels, label_of_name, name_of_label
-from .metrics import (
-    Top,
-    best_classes,
-    check_scores,
-    log_of_probability,
-)
+from .metrics import Top, best_classes, check_scores, log_of_probability
 from .options import ClassifyOptions, FeatureOptions
 from .trainer import Scorer, Weights
 from .weight_files import arrays_of, scorer_of

@@ -120,7 +120,11 @@ class Subwords:
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:
         words = self._numbering.words_of(np.arange(self._numbering.known))
-        text = b"".join([b" <%b>" % _shortened(word) for word in words.spellings()])
+        spelled = (
+            word if len(word) <= MAX_WORD else word.decode()[:MAX_WORD].encode()
+            for word in words.spellings()
+        )  # fmt: skip
+        text = b"".join([b" <%b>" % word for word in spelled])
         marked = np.frombuffer(text, dtype=np.uint8)
         offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
         starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
@@ -161,7 +165,3 @@ def joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> Co
     starts = np.append(0, np.cumsum(sizes))
     width = columns if columns is not None else int(indices.max(initial=-1)) + 1
     return CompressedRows((data, indices, starts), (len(sizes), width))
-
-
-def _shortened(word: bytes) -> bytes:
-    return word if len(word) <= MAX_WORD else word.decode()[:MAX_WORD].encode()

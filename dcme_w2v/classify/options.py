@@ -131,11 +131,6 @@ class FeatureOptions(Checked):
         """The maximum number of features."""
         return self.features or (300_000 if self.by == "token" else 40_000)
 
-    @property
-    def subword_lengths(self) -> tuple[int, int]:
-        """The minimum and maximum length of character n-grams, or 0, 0 if they are not used."""
-        return ngram_lengths(None if self.subwords == NO_SUBWORDS else self.subwords)
-
     def with_lead(self) -> "FeatureOptions":
         """Fill in the `classify train` defaults for features of the first words in a document."""
         has_default = self.by == "document" and self.weighting != "count"
@@ -429,18 +424,21 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
                 "--solver"
             )
     if options.loss == "hinge":
-        options = _exact(options, f"--loss={options.loss}")
-    if options.objective == "auto":
-        options = _chosen(options, classes)
+        supported = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
+        _check_supported(options, "--loss=hinge", supported)
+        options = replace(options, objective="gd")
+    if options.objective == "auto":  # choose the faster objective that supports all options
+        few = classes < FEW_CLASSES and not _has_dcme(options)
+        options = replace(options, objective="gd" if options.solver == "lbfgs" or few else "dcme")
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE / 2 if few else RATE
     rate = RATE_OF_HINGE if options.loss == "hinge" else rate
-    sets = multilabel and options.loss == "hinge"
+    sets, of_classes = multilabel and options.loss == "hinge", round(2 * classes**0.5)
     found: dict[str, Any] = {
         "loss": "softmax",
-        "clusters": CLUSTERS_OF_PAPER if paper else default_clusters(classes),
+        "clusters": CLUSTERS_OF_PAPER if paper else min(4096, max(CLUSTERS, of_classes)),
         # Gradients in a batch use the same weights, so use small batches if there are few classes.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
@@ -455,27 +453,22 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     return filled_rates(options, found)
 
 
-def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
-    """Return options for the hinge loss, which requires the objective gd."""
-    known = {"solver": ("sgd", "dual"), "objective": ("gd", "auto")}
-    for name, values in known.items():
+def _check_supported(
+    options: ClassifyOptions, given: str, supported: Mapping[str, tuple[Any, ...]]
+) -> None:
+    """Raise an error if an option has a value that is not supported with a given option."""
+    for name, values in supported.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(
                 f"{given}: is not supported with {flag_of(name)} {value}; omit one of the two "
                 "options"
             )
-    return replace(options, objective="gd")
 
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     """Fill in the default options for label trees."""
-    known = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
-    for name, values in known.items():
-        if (value := getattr(options, name)) not in values:
-            raise UsageError(
-                f"--objective=tree: is not supported with {flag_of(name)} {value}; omit one of "
-                "the two options"
-            )
+    supported = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
+    _check_supported(options, "--objective=tree", supported)
     found = {
         "loss": "hinge", "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
         "bias": BIAS, "threads": default_threads(),
@@ -492,19 +485,6 @@ def is_hinge_possible(options: ClassifyOptions) -> bool:
     """Return whether the user's options allow the hinge loss."""
     linear = options.solver != "lbfgs" and options.objective == "auto"
     return linear and not _has_dcme(options)
-
-
-def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Choose the faster objective, or dcme if the user set a dcme option."""
-    given = _has_dcme(options)
-    if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
-        return replace(options, objective="gd")
-    return replace(options, objective="dcme")
-
-
-def default_clusters(classes: int) -> int:
-    """Return the default number of clusters for dcme."""
-    return int(min(4096, max(CLUSTERS, round(2 * classes**0.5))))
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ def test(
     if confusion is not None:
         with atomic_write(confusion) as file:
             lines = [("label", "predicted", "documents")]
-            lines += [(*pair, str(n)) for pair, n in sorted(confused.most_common(), key=_order)]
+            counts = sorted(confused.items(), key=lambda one: (-one[1], one[0]))
+            lines += [(*pair, str(n)) for pair, n in counts]
             file.writelines("\t".join(line).encode() + b"\n" for line in lines)
     if calibration and isinstance(measures, Measures):
         result |= measures.reliability.result()
@@ -165,10 +166,6 @@ class _Tested:
             if self.confusion is not None:
                 best = [model.classes[i] for i in log_p.argmax(axis=1).tolist()]
                 self.confused.update(zip((one[0] for one in names[rows]), best, strict=True))
-
-
-def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
-    return -counted[1], counted[0]
 
 
 def _gains(model: Predictor) -> F64 | None:

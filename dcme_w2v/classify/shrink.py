@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dcme_w2v._core.codec import byte_order
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools, sealed
@@ -26,22 +27,8 @@ from . import compact
 from .compact import Steps
 from .features import TextFeatures
 from .levels import BIAS, Evidence
-from .model import (
-    COLUMNS,
-    NONE,
-    VERSION,
-    Classifier,
-    restore_tag_pairs,
-    restored,
-    store_tag_pairs,
-)
-from .options import (
-    MAX_LEVELS,
-    ClassifyOptions,
-    FeatureOptions,
-    ShrinkOptions,
-    kept_weights,
-)
+from .model import COLUMNS, NONE, VERSION, Classifier, restore_tag_pairs, restored, store_tag_pairs
+from .options import MAX_LEVELS, ClassifyOptions, FeatureOptions, ShrinkOptions, kept_weights
 from .trainer import Weights, rows_at_once
 
 if TYPE_CHECKING:
@@ -115,7 +102,8 @@ class WeightRanking:
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
-            self._bins += np.bincount(_bin_of(impact), minlength=_BINS)
+            bins = impact.ravel().view(np.int64) >> _SHIFT
+            self._bins += np.bincount(bins, minlength=_BINS)
             self._total += float(impact.sum())
         self._bins[0] = 0  # weights without impact
         self.count = int(self._bins.sum())
@@ -216,10 +204,6 @@ class WeightRanking:
             at += len(rows)
         last = block[-1].astype(np.float64)
         self._biases = (last * self._weights.bias + self._weights.offset).astype(np.float32)
-
-
-def _bin_of(impact: F64) -> I64:
-    return impact.ravel().view(np.int64) >> _SHIFT
 
 
 def squares_of(model: Classifier) -> F64:
@@ -480,7 +464,9 @@ def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
     """Restrict text features to some columns, quantize the idf, and sort words by their bytes."""
     words, buckets = None, None
     if text.names is not None:
-        words, rows = compact.in_byte_order(text.names, rows)
+        words = text.names.chosen(rows)
+        order = byte_order(words.text, words.offsets)
+        words, rows = words.chosen(order), rows[order]
     else:
         buckets = rows if text.buckets is None else text.buckets[rows]
     idf = Steps.of(text.idf[rows]).numbers()

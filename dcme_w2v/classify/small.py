@@ -91,7 +91,7 @@ def shrink_file(
         write_with_fallback((output, "model", small.save))
         return {
             "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
-            "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,
+            "bytes": small.size(), "bytes_before": Path(path).stat().st_size, **figures,
         }  # fmt: skip
 
 
@@ -256,7 +256,3 @@ def _largest(
             high, above = middle, size
         del tried  # free this model's memory before the next trial
     return best, used
-
-
-def _bytes_in(path: str) -> int:
-    return Path(path).stat().st_size

@@ -168,7 +168,11 @@ class TextClassifier(ProtocolEstimator):
             raise UsageError("no text has a label; use texts with at least two different labels")
         weights = check_weights(sample_weight, len(texts))
         rows = [
-            {"text": _cell(text), "label": own, "weight": weight}
+            {
+                "text": text.text.split() if isinstance(text, Tokenized) else text,
+                "label": own,
+                "weight": weight,
+            }
             for text, own, weight in zip(texts, given, weights.tolist(), strict=True)
             if own is not None
         ]
@@ -388,11 +392,6 @@ def _recorded_indicator(model: Predictor) -> Indicator | None:
         f"the recorded indicator matrix ({INDICATOR}) does not match the model's classes; train "
         "the model again"
     )
-
-
-def _cell(text: Any) -> Any:
-    """Convert a text to the value of a cell in a table."""
-    return text.text.split() if isinstance(text, Tokenized) else text
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)

@@ -24,26 +24,13 @@ from .calibration import Calibration
 from .choose import Problem, Setting, flags_of
 from .constants import KEPT_BYTES, TABLE_CLASSES
 from .continued import Continued
-from .dataset import (
-    Dataset,
-    DocumentsJob,
-    are_vectors,
-    check_held_out,
-    corpus_line,
-)
+from .dataset import Dataset, DocumentsJob, are_vectors, check_held_out, corpus_line
 from .dataset import read as read_documents
 from .features import TextFeatures
 from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear, resource_estimate
 from .labeled import Labeled
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
-from .options import (
-    NO_SUBWORDS,
-    TREES,
-    ClassifyOptions,
-    FeatureOptions,
-    TuneOptions,
-    resolved,
-)
+from .options import NO_SUBWORDS, TREES, ClassifyOptions, FeatureOptions, TuneOptions, resolved
 from .predict import held_out_line, measured
 from .small import compressed
 from .trainer import warn_of_short_rows
@@ -273,7 +260,15 @@ class _Models:
         if self.corpus.matrix.shape[1] != columns:
             reporter.message(f"{self.corpus.matrix.shape[1]:,} features with the chosen settings")
         _resolved(self._job, options, self.corpus, self._remote)
-        reporter.message(_training_line(options, self.corpus))
+        names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
+        names += ["clusters"] if options.objective == "dcme" else []
+        shown, text = {name: getattr(options, name) for name in names}, self.corpus.text
+        if text is not None and not text.is_by_token:
+            names = ["ngrams", "lead", "lead_ngrams", "subwords"]
+            shown |= {name: getattr(text.options, name) for name in names}
+        trees = f" {TREES} label trees," if options.learner == "tree" else ""
+        count = len(self.corpus.classes)
+        reporter.message(f"training:{trees} {flags_of(shown)}, for {count:,} classes")
         if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
             warn(
                 f"{self.corpus.none:,} documents have no label and are ignored; to train on them "
@@ -444,16 +439,3 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
 
 SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("solver",),
          "tree": ("objective", "lr")}  # fmt: skip
-
-
-def _training_line(options: ClassifyOptions, corpus: Dataset) -> str:
-    """Describe the training in one line that includes options with data-dependent defaults."""
-    names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
-    if options.objective == "dcme":
-        names.append("clusters")
-    own = {name: getattr(options, name) for name in names}
-    if corpus.text is not None and not corpus.text.is_by_token:
-        names = ["ngrams", "lead", "lead_ngrams", "subwords"]
-        own |= {name: getattr(corpus.text.options, name) for name in names}
-    trees = f" {TREES} label trees," if options.learner == "tree" else ""
-    return f"training:{trees} {flags_of(own)}, for {len(corpus.classes):,} classes"

@@ -12,13 +12,7 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.formats.artifact import Model
-from dcme_w2v.numeric.arrays import (
-    F32,
-    F64,
-    Array,
-    ChunkedArray,
-    drop_pages,
-)
+from dcme_w2v.numeric.arrays import F32, F64, Array, ChunkedArray, drop_pages
 
 from .label_tree import Forest, Tree, forest_of, tree_arrays
 from .metrics import log_softmax

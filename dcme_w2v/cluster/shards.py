@@ -23,13 +23,7 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError, warn
 from dcme_w2v.files.opening import CorpusFile, is_address, stored_size
-from dcme_w2v.formats.columns import (
-    Source,
-    Table,
-    kind_of_table,
-    row_groups,
-    with_columns,
-)
+from dcme_w2v.formats.columns import Source, Table, kind_of_table, row_groups, with_columns
 from dcme_w2v.formats.corpus import Corpus, Span, expand
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import ClusterOptions, VocabularyOptions

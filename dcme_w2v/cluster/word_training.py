@@ -36,16 +36,7 @@ from dcme_w2v.words.train import TrainJob
 from .address import open_cluster, parsed
 from .mixing import GRAINS
 from .shards import Shard, all_figures, check_files, count, cut
-from .words import (
-    DONE,
-    Data,
-    Plan,
-    check_mixed,
-    rate_at,
-    resolved_for,
-    rounds_of,
-    warning_of,
-)
+from .words import DONE, Data, Plan, check_mixed, rate_at, resolved_for, rounds_of, warning_of
 
 WORKER_TABLES = 5  # estimated number of copies of both vector tables that a worker holds
 DASK_BYTES = 80 << 20  # measured memory of a Dask worker process in bytes
@@ -76,7 +67,7 @@ class ClusterTrainer(engine.Trainer):
         data: list[Future],
         names: list[str],
     ) -> None:
-        self.options, self.kernels, self.round = plan.options, "", 0
+        self.options, self.kernels, self.round, self.epochs = plan.options, "", 0, plan.rounds
         self._executor, self._plan, self._data, self.names = executor, plan, data, names
         self._begun = False
         self._done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None}
@@ -97,11 +88,6 @@ class ClusterTrainer(engine.Trainer):
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
         ]
-
-    @property
-    def epochs(self) -> int:
-        """Total number of rounds."""
-        return self._plan.rounds
 
     @property
     def unfinished(self) -> int | None:

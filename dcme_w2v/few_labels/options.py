@@ -6,14 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.classify.options import MAX_LEVELS
-from dcme_w2v.declarations import (
-    SEED,
-    THREADS,
-    Checked,
-    filled,
-    option,
-    threads_of,
-)
+from dcme_w2v.declarations import SEED, THREADS, Checked, filled, option, threads_of
 from dcme_w2v.errors import UsageError
 
 ROUNDS = 3

@@ -77,7 +77,12 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=folder)
             raise
-    sync_folder(target.parent)
+    with contextlib.suppress(OSError):  # some file systems cannot flush a folder's entries
+        number = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def temporary_path(target: Path) -> Path:
@@ -300,16 +305,6 @@ def temporary_folder() -> str:
         ) from None
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder to disk if the file system supports this operation."""
-    with contextlib.suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
-
-
 def check_parent(name: str, target: Path) -> None:
     """Raise an error if the folder that will contain a new file or folder does not exist."""
     if target.parent.is_dir():
@@ -356,7 +351,7 @@ def check_writable(path: PathLike) -> None:
 
 def check_standard_output() -> None:
     """Raise an error early if standard output cannot be written."""
-    if not _is_open_for(sys.stdout, os.O_WRONLY):
+    if not platform.is_open_for(sys.stdout, os.O_WRONLY):
         raise UsageError("standard output: is closed; redirect standard output, or write to a file")
 
 
@@ -368,18 +363,9 @@ def standard_input() -> BinaryIO:
     UsageError
         It is closed.
     """
-    if not _is_open_for(sys.stdin, os.O_RDONLY):
+    if not platform.is_open_for(sys.stdin, os.O_RDONLY):
         raise UsageError("standard input: is closed; redirect standard input, or read from a file")
     return sys.stdin.buffer
-
-
-def _is_open_for(stream: TextIO | None, mode: int) -> bool:
-    if stream is None:
-        return False
-    try:
-        return platform.is_open_for(stream.fileno(), mode)
-    except (OSError, ValueError, AttributeError):  # the stream has no file descriptor
-        return not getattr(stream, "closed", False)
 
 
 # ---- compression ----

@@ -152,7 +152,16 @@ class CorpusFile(io.RawIOBase):
         self._begins = begins
         self.bytes_read = 0
         try:
-            self._raw = _open_raw(path)
+            if path == STANDARD:
+                self._raw = standard_input()
+            elif is_address(path):
+                self._raw = _open_address(path)
+            else:
+                try:
+                    self._raw = Path(path).open("rb", buffering=0)  # noqa: SIM115
+                except OSError as error:
+                    reason = error.strerror or error
+                    raise UnreadableError(f"{path}: cannot be opened: {reason}") from error
             self._piece = memoryview(head := self._take(HEAD_BYTES, _is_text))
             kind = self._sniffed(head)
             self.packed = kind in METHODS
@@ -500,18 +509,6 @@ def read_whole(path: str) -> bytes:
 def is_address(path: str) -> bool:
     """Return whether a path is a URL that smart_open reads."""
     return path.partition("://")[0] in ADDRESSES and "://" in path
-
-
-def _open_raw(path: str) -> Any:
-    if path == STANDARD:
-        return standard_input()
-    if is_address(path):
-        return _open_address(path)
-    try:
-        return Path(path).open("rb", buffering=0)
-    except OSError as error:
-        reason = error.strerror or error
-        raise UnreadableError(f"{path}: cannot be opened: {reason}") from error
 
 
 def _open_address(path: str) -> Any:

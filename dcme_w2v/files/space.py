@@ -9,17 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dcme_w2v.errors import DcmeError, OutOfMemoryError, ResourceError, UsageError
-from dcme_w2v.platform import address_limit, default_threads, memory_limits, used_memory
+from dcme_w2v.platform import address_limit, default_threads, memory_limit, used_memory
 
 from .atomic import is_stream
 
 # Address space in bytes: what numpy and scipy need, and what each BLAS thread needs in addition.
 SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
-
-
-def memory_limit() -> int | None:
-    """Return the memory limit of this process in bytes, or None if the system reports none."""
-    return min(memory_limits(), default=None)
 
 
 def memory_for(held: int) -> float:

@@ -314,15 +314,12 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
     """Yield the bytes of an array in chunks, in C order."""
-    chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
+    chunks: Iterable[Array] = [array] if isinstance(array, np.ndarray) else array
+    if isinstance(array, np.ndarray) and array.nbytes > _PIECE_BYTES:
+        step = max(1, _PIECE_BYTES * len(array) // array.nbytes)
+        chunks = (array[rows] for rows in blocks_of_rows(len(array), step))
     for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
-
-
-def _chunks(array: Array) -> Iterator[Array]:
-    array = np.atleast_1d(array)
-    step = max(1, _PIECE_BYTES * len(array) // max(1, array.nbytes))
-    return (array[rows] for rows in blocks_of_rows(len(array), step))
 
 
 def check_model_target(path: PathLike, kind: str) -> None:

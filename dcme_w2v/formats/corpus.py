@@ -32,15 +32,7 @@ from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.platform import PathLike
 
-from .columns import (
-    BINARY,
-    Source,
-    Table,
-    check_no_table,
-    like,
-    read_rows,
-    rows_of_dicts,
-)
+from .columns import BINARY, Source, Table, check_no_table, like, read_rows, rows_of_dicts
 from .texts import Text, Tokenized, as_texts, blocks, bytes_of
 
 BLOCK_BYTES = 4 << 20
@@ -458,12 +450,9 @@ def check_file(holdout: str, corpus: Sequence[Source]) -> None:
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:
-        same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
-        if path in held or any(same):
+        files = [one for one in held if STANDARD not in (path, one) and Path(one).exists()]
+        same = Path(path).exists() and any(map(Path(path).samefile, files))
+        if path in held or same:
             raise UsageError(
                 f"--holdout={path}: is also part of the corpus; remove this file from the corpus"
             )
-
-
-def _are_files(*paths: str) -> bool:
-    return all(path != STANDARD and Path(path).exists() for path in paths)

@@ -107,19 +107,16 @@ def read_documents(
             raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
     if not by_class:
         return _read(expand(corpus), form, encoding_errors)
-    parts = [(path, _files_by_class(path) if is_folder(path) else []) for path in as_paths(corpus)]
-    read = [
-        _whole_files(files, encoding_errors)
-        if files
-        else _read(expand([path]), form, encoding_errors)
-        for path, files in parts
-    ]
-    return itertools.chain(*read) if parts else _read(expand([]), form, encoding_errors)
-
-
-def is_folder(path: Source) -> bool:
-    """Return whether a source is a folder that contains text files rather than tables."""
-    return isinstance(path, str) and path != STANDARD and Path(path).is_dir()
+    read = []
+    for path in as_paths(corpus):
+        is_folder = isinstance(path, str) and path != STANDARD and Path(path).is_dir()
+        files = _files_by_class(path) if is_folder else []
+        read.append(
+            _whole_files(files, encoding_errors)
+            if files
+            else _read(expand([path]), form, encoding_errors)
+        )
+    return itertools.chain(*read) if read else _read(expand([]), form, encoding_errors)
 
 
 def _files_by_class(folder: str) -> list[tuple[str, str]]:
@@ -155,7 +152,11 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
     keys = {name.partition("=")[0] if "=" in name else "" for name in first}
     start = f"{next(iter(keys))}=" if len(keys) == 1 and "" not in keys else ""
     found = [(label_of(parts[0].removeprefix(start)), path) for parts, path in files]
-    if unnamed := [path for label, path in found if not label or not _is_text(label)]:
+    if unnamed := [
+        path
+        for label, path in found
+        if not label or label.encode(errors="replace").decode() != label
+    ]:
         raise CorpusError(
             f"{unnamed[0]}: the name of this file's folder is not a valid label; rename the folder"
         )
@@ -164,10 +165,6 @@ def _files_by_class(folder: str) -> list[tuple[str, str]]:
         "document; if each line is a document, pass the files instead of the folder"
     )
     return found
-
-
-def _is_text(name: str) -> bool:
-    return name.encode("utf-8", "replace").decode() == name
 
 
 def _has_labels(path: str) -> bool:

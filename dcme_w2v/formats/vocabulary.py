@@ -140,11 +140,13 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self is other or all(np.array_equal(*pair) for pair in pairs)
 
     @classmethod
-    def concatenated(cls, parts: Sequence[Words], rows: I64) -> Words:
-        """Concatenate the words of all parts, and return the words with the given indices."""
-        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-        text = np.concatenate([part.text for part in parts])
-        return Words(text, np.append(0, np.cumsum(lengths))).chosen(rows)
+    def concatenated(cls, parts: Iterable[Any]) -> Words:
+        """Return the words of all parts, which have `text` and `offsets` as words do."""
+        texts, lengths = [np.empty(0, dtype=np.uint8)], [np.zeros(1, dtype=np.int64)]
+        for part in parts:
+            texts.append(part.text)
+            lengths.append(np.diff(part.offsets))
+        return Words(np.concatenate(texts), np.cumsum(np.concatenate(lengths)))
 
     def chosen(self, rows: I64) -> Words:
         """Return the words with the given indices."""

@@ -113,14 +113,9 @@ def expectation_maximization(
             )
         costs.append(value)
         reporter.advance(number, loss=value)
-        if has_settled(costs, tolerance):
+        if len(costs) > 1 and costs[-2] - value <= tolerance * abs(value):
             break
     return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs, cost.xi.copy())
-
-
-def has_settled(costs: list[float], tolerance: float) -> bool:
-    """Return whether the last iteration reduced the cost by at most the fraction `tolerance`."""
-    return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 
 def learn(

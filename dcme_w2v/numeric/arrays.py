@@ -80,11 +80,6 @@ class Sealed:
         seal(self)
 
 
-def is_public(name: str) -> bool:
-    """Return whether an attribute name is public, that is, does not start with an underscore."""
-    return not name.startswith("_")
-
-
 def sealed(value: Any) -> Any:
     """Make a value read-only in place if possible; otherwise return a read-only copy.
 
@@ -104,7 +99,9 @@ def sealed(value: Any) -> Any:
     return value
 
 
-def seal(owner: Any, is_learned: Callable[[str], bool] = is_public) -> None:
+def seal(
+    owner: Any, is_learned: Callable[[str], bool] = lambda name: not name.startswith("_")
+) -> None:
     """Make the public attributes of an object read-only; private attributes can be caches."""
     held = getattr(owner, "__dict__", {})
     held.update({name: sealed(part) for name, part in held.items() if is_learned(name)})

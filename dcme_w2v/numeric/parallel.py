@@ -51,19 +51,35 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 class _Blas:
     """A process-wide limit of one BLAS thread, in force while at least one caller requires it."""
 
-    def __init__(self) -> None:
-        self._lock, self._users = threading.Lock(), 0
-        self._control: Any = None
-        self._has_scipy = False
-        self._limits: list[Any] = []
+    _lock, _users = threading.Lock(), 0
+    _control: Any = None
+    _has_scipy, _limits = False, contextlib.ExitStack()
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Limit BLAS to one thread until the last caller leaves this context."""
+        """Return a context manager or decorator that limits BLAS to one thread.
+
+        BLAS threads synchronize at every product, which takes longer than the products themselves
+        if several Python threads use BLAS or the machine is busy. Besides, the last bits of a
+        product depend on the number of threads. The number is restored when no Python thread is in
+        such a context.
+        """
         with self._lock:
-            if self._found_more() or not self._users:
+            # Searching for BLAS libraries takes milliseconds. Search again only after
+            # `scipy.linalg` has loaded scipy's copy of BLAS, which `scipy.sparse` does not need.
+            has_scipy = "scipy.linalg" in sys.modules
+            has_more = self._control is None or self._has_scipy != has_scipy
+            if has_more:
+                if has_scipy:
+                    import scipy.linalg  # noqa: F401  waits until another thread has imported it
+                self._has_scipy = has_scipy
+                from threadpoolctl import ThreadpoolController
+
+                self._control = ThreadpoolController()
+            if has_more or not self._users:
                 self._take_control()
-                self._limits.append(self._control.limit(limits=1, user_api="blas"))
+                limit = self._control.limit(limits=1, user_api="blas")
+                self._limits.callback(limit.restore_original_limits)
             self._users += 1
         try:
             yield
@@ -72,8 +88,7 @@ class _Blas:
                 self._users -= 1
                 if not self._users:
                     self._take_control()
-                    while self._limits:
-                        self._limits.pop().restore_original_limits()
+                    self._limits.close()
                     # From now on, let any thread change the number of BLAS threads.
                     self._take_control()
 
@@ -86,33 +101,5 @@ class _Blas:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)
 
-    def _found_more(self) -> bool:
-        """Search for BLAS libraries if new ones may be loaded; return whether a search was made.
 
-        The search takes milliseconds. It is repeated only after `scipy.linalg` has loaded scipy's
-        copy of BLAS, which `scipy.sparse` does not need.
-        """
-        has_scipy = "scipy.linalg" in sys.modules
-        if self._control is not None and self._has_scipy == has_scipy:
-            return False
-        if has_scipy:
-            import scipy.linalg  # noqa: F401  waits until another thread has imported it
-        self._has_scipy = has_scipy
-        from threadpoolctl import ThreadpoolController
-
-        self._control = ThreadpoolController()
-        return True
-
-
-_BLAS = _Blas()
-
-
-def one_blas_thread() -> "contextlib._GeneratorContextManager[None]":
-    """Return a context manager or decorator that limits BLAS to one thread.
-
-    BLAS threads synchronize at every product, which takes longer than the products themselves if
-    several Python threads use BLAS or the machine is busy. Besides, the last bits of a product
-    depend on the number of threads. The number is restored when no Python thread is in such a
-    context.
-    """
-    return _BLAS.one_thread()
+one_blas_thread = _Blas().one_thread

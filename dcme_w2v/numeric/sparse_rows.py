@@ -14,7 +14,7 @@ import numpy as np
 from dcme_w2v._core.codec import scale_blocks, transpose
 from dcme_w2v.errors import UsageError
 
-from .arrays import F32, F64, I64, Array, Bools
+from .arrays import F32, I64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -63,10 +63,6 @@ class CompressedRows:
         """Keep only the entries that a mask selects, without changing the shape."""
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
-
-    def sums(self) -> F64:
-        """Return the sum of each row."""
-        return np.diff(np.append(0.0, np.cumsum(self.data, dtype=np.float64))[self.indptr])
 
     def transposed(self) -> CompressedRows:
         """Return the transposed matrix, whose columns are sorted."""

@@ -88,8 +88,9 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
                 label = f"{others} other logs" if number == len(paths) - 1 else "_"
             panel.plot(x, y, label=label, markersize=4 if len(x) <= _MANY_POINTS else 0, **style)
         panel.locator_params(axis="x", integer=by_epoch)
-        x_name = "epoch" if by_epoch else _unit_of(logs)
-        _label_axes(panel, x_name, drawable(name.replace("_", " ")))
+        starts = (record for log in logs for record in log if record["event"] == "start")
+        units = ["progress", *(str(record["unit"]) for record in starts if record.get("unit"))]
+        _label_axes(panel, "epoch" if by_epoch else units[-1], drawable(name.replace("_", " ")))
     if len(paths) > 1:
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, fontsize=LETTERS, loc="outside right upper")
@@ -128,11 +129,6 @@ def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
     }  # fmt: skip
     x = sorted(points)
     return x, [points[one] for one in x]
-
-
-def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
-    units = [r["unit"] for log in logs for r in log if r["event"] == "start" and r.get("unit")]
-    return str(units[-1]) if units else "progress"
 
 
 def draw_reliability(paths: Sequence[str]) -> Any:

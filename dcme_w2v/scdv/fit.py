@@ -13,16 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError
-from dcme_w2v.files.space import (
-    memory_limit,
-    shortage,
-    write_with_fallback,
-)
+from dcme_w2v.files.space import shortage, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U32, infinite_row
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
+from dcme_w2v.platform import memory_limit
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.words.neighbors import inverse_lengths

@@ -11,7 +11,8 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.numeric.arrays import F32, F64, correlations, unit_vectors
+from dcme_w2v.numeric.arrays import F64, correlations
+from dcme_w2v.numeric.nearest import cosines_of
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import TokenizeLike
 from dcme_w2v.words.vectors import Vectors, for_text
@@ -116,7 +117,7 @@ def eval_sts(
         rows = table.vectors_of(sentences)
         if pooling == "usif":
             rows = Components.of(rows).removed_from(rows)
-        cosines = _cosines(rows[::2], rows[1::2])
+        cosines = cosines_of(rows[::2], rows[1::2])
         zeros = int((~rows.any(axis=1)).sum())
         pearson, spearman = correlations(scores, cosines) if np.ptp(cosines) > 0 else (0.0, 0.0)
         sets.append(StsSet(path, pearson, spearman, len(scores), zeros))
@@ -149,9 +150,3 @@ def _read(path: str, lines: Iterable[bytes]) -> tuple[F64, list[bytes], int]:
             "score and two sentences, separated by tabs"
         )
     return np.array(scores), sentences, skipped
-
-
-def _cosines(left: F32, right: F32) -> F64:
-    """Return the cosine of each pair of rows; the cosine is 0 if either row is zero."""
-    sides = (unit_vectors(one.astype(np.float64)) for one in (left, right))
-    return np.asarray(np.einsum("ij,ij->i", *sides))

@@ -93,7 +93,7 @@ class IdCache:
                     "space but no memory"
                 ) from error
             raise self._failure("mapped", error) from error
-        self.close()
+        self._file.close()
         return ids
 
     def _failure(self, what: str, error: OSError, need: str = "") -> ResourceError:

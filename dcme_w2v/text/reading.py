@@ -5,6 +5,7 @@ The main thread merges these tables in the order of the blocks (`DistinctWords`)
 """
 
 import codecs
+import contextlib
 import csv
 import functools
 import re
@@ -91,8 +92,8 @@ class Reading:
         If memory was too small for all words, the corpus is read again to count exactly the words
         that may occur often enough.
         """
-        with KeptBlocks() as kept:
-            self._kept = kept if self.corpus.is_read_once else None
+        is_once = self.corpus.is_read_once
+        with KeptBlocks() if is_once else contextlib.nullcontext() as self._kept:
             self.read()
             if self.words.below:
                 known = self.words.candidates(self.options.min_count)
@@ -303,19 +304,7 @@ class DistinctWords:
 
     def merge(self, table: core.Table) -> U32:
         """Add the words of a block; return each word's ID, or `core.NONE` for a skipped word."""
-        self._require(table)
-        ids = np.empty(len(table), dtype=np.uint32)
-        replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
-        self.replaced += replaced
-        self.skipped += skipped
-        self._blocks += 1
-        return ids
-
-    def _require(self, table: core.Table) -> None:
-        """Drop rare words if a block's words do not fit in memory; if that fails, raise an error.
-
-        Never raises for the first block.
-        """
+        # Drop rare words if this block's words do not fit in memory; the first block always fits.
         block, held = table.bytes(0), self.table.bytes(0)
         needed, limit = block + self.table.bytes(len(table)), memory_for(block + held)
         full = needed + SELECTION_BYTES * len(self.table) > FULL_SHARE * limit
@@ -329,6 +318,12 @@ class DistinctWords:
                 f"counting more than {len(self.table):,} distinct words",
                 "count parts of the corpus with dcme-w2v vocab, and merge them",
             )
+        ids = np.empty(len(table), dtype=np.uint32)
+        replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
+        self.replaced += replaced
+        self.skipped += skipped
+        self._blocks += 1
+        return ids
 
     def _highest(self) -> I64:
         """Return upper bounds on word counts, because dropped words may have been counted anew."""

@@ -88,11 +88,20 @@ def unicode_tables(
     numbers = np.flatnonzero(~is_plain)
     characters = [*map(chr, numbers.tolist())]
     sequences: list[int] = [0]  # sequences are identified by negative positions, so 0 is unused
-    decomposed = _decomposed(characters, form)
+    decompose: Any = form.replace("C", "D")
+    decomposed = {
+        ord(c): unicodedata.normalize(decompose, c)
+        for c in (characters if form else [])
+        if unicodedata.decomposition(c) and unicodedata.normalize(decompose, c) != c
+    }
     classes = np.zeros(end, dtype=np.int32)
     classes[numbers] = [*map(unicodedata.combining, characters)]
     pairs = _pairs(decomposed) if form else {}
-    mapped = _mapped(characters, lowercase, digits == "zero")
+    # Map characters to replacements after normalization: lowercase letters, and 0 for digits.
+    mapped = {ord(c): c.lower() for c in characters if c.lower() != c} if lowercase else {}
+    if digits == "zero":
+        decimal = (ord(c) for c in characters if unicodedata.category(c) == "Nd")
+        mapped |= {c: "0" for c in decimal if c != ord("0")}
     results = {ord(one) for text in (*decomposed.values(), *mapped.values()) for one in text}
     is_known = np.zeros(sys.maxunicode + 1, dtype=np.bool_)
     for known in (numbers, [*VARIATION_SELECTORS[-1]], [*results]):
@@ -134,29 +143,6 @@ def _kinds(numbers: I64, strip_accents: bool, digits: str, punctuation: str) -> 
     for selectors in VARIATION_SELECTORS:
         kinds[selectors.start : selectors.stop] = REMOVED
     return kinds
-
-
-def _mapped(characters: list[str], lowercase: bool, zero: bool) -> dict[int, str]:
-    """Map characters to replacements after normalization: lowercase letters, and 0 for digits."""
-    mapped = {}
-    if lowercase:
-        mapped = {ord(text): text.lower() for text in characters if text.lower() != text}
-    if zero:
-        digits = (ord(text) for text in characters if unicodedata.category(text) == "Nd")
-        mapped |= {c: "0" for c in digits if c != ord("0")}
-    return mapped
-
-
-def _decomposed(characters: list[str], form: str) -> dict[int, str]:
-    """Map each character that can be decomposed to its full decomposition."""
-    if not form:
-        return {}
-    decompose: Any = form.replace("C", "D")
-    return {
-        ord(text): unicodedata.normalize(decompose, text)
-        for text in characters
-        if unicodedata.decomposition(text) and unicodedata.normalize(decompose, text) != text
-    }
 
 
 def _pairs(decomposed: Mapping[int, str]) -> dict[int, int]:

@@ -27,13 +27,7 @@ from dcme_w2v import platform
 from dcme_w2v.declarations import Checked, flag_of, shown
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.files.atomic import remove_abandoned
-from dcme_w2v.formats.artifact import (
-    Model,
-    bytes_of,
-    kind_of_artifact,
-    load_model,
-    save_model,
-)
+from dcme_w2v.formats.artifact import Model, bytes_of, kind_of_artifact, load_model, save_model
 from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT
 from dcme_w2v.numeric.arrays import F32, U8, Array, ChunkedArray
 from dcme_w2v.options import CheckpointOptions

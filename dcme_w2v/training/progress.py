@@ -128,11 +128,25 @@ class Reporter:
             self._write("progress", {"stage": self._now.stage, "done": done, **fields})
 
     def epoch(self, record: Fields) -> None:
-        """Report the measures of an epoch or round, such as its number, `seconds` and `loss`."""
-        self._print(epoch_line(record))
+        """Report the measures of an epoch or round: "epoch 2: loss 1.234, 5.6 s".
+
+        The loss is missing if none was sampled, as in an epoch of a few tokens. The JSON log has
+        all held-out scores; the line has the main ones within 100 characters.
+        """
+        loss = plain(record["loss"])
+        step = "round" if "round" in record else "epoch"
+        parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
+        error = record.get("heldout_standard_error")
+        for name, label in HELD_OUT.items():
+            if (value := record.get(name)) is not None:
+                shown = f"{value:.{3 if abs(value) < 10 else 2}f}"
+                parts.append(f"{label} {shown}" + (f" ± {error:.1g}" if error else ""))
+                error = None
+        seconds = record["seconds"]
+        self._print(", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"]))
         if self._function:
             self._function(dataclasses.replace(self._now, epoch=plain(record)))
-        self._write("round" if "round" in record else "epoch", record)
+        self._write(step, record)
 
     def message(self, message: str, **fields: float) -> None:
         """Report a one-line message; `fields` are recorded only in the log."""
@@ -256,25 +270,6 @@ HELD_OUT = {
     "heldout_gap": "gap",
     "heldout_log_mean_probability": "log mean p",
 }
-
-
-def epoch_line(record: Mapping[str, Any]) -> str:
-    """Format the measures of an epoch as one line: "epoch 2: loss 1.234, 5.6 s".
-
-    The loss is missing if none was sampled, as in an epoch of a few tokens. The JSON log has all
-    held-out scores; this line has the main ones within 100 characters.
-    """
-    loss = plain(record["loss"])
-    step = "round" if "round" in record else "epoch"
-    parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
-    error = record.get("heldout_standard_error")
-    for name, label in HELD_OUT.items():
-        if (value := record.get(name)) is not None:
-            shown = f"{value:.{3 if abs(value) < 10 else 2}f}"
-            parts.append(f"{label} {shown}" + (f" ± {error:.1g}" if error else ""))
-            error = None
-    seconds = record["seconds"]
-    return ", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"])
 
 
 def is_log(path: str) -> bool:

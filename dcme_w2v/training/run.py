@@ -13,14 +13,7 @@ from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.platform import ReceivedSignal
 
-from .checkpoint_folder import (
-    STATE,
-    Checkpoint,
-    CheckpointFolder,
-    Position,
-    advising,
-    record_of,
-)
+from .checkpoint_folder import STATE, Checkpoint, CheckpointFolder, Position, advising, record_of
 from .progress import Reporter
 from .trainer import Fingerprint, Progress, Trainer
 

@@ -14,7 +14,7 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v._core.models import Run
 from dcme_w2v.errors import DivergedError, FormatError, UsageError, without_secrets
-from dcme_w2v.numeric.arrays import F32, U8, Array
+from dcme_w2v.numeric.arrays import F32, U8, Array, drop_pages
 
 POLL_SECONDS = 0.2
 # Maximum number of table bytes that one poll checks; they fit in the L3 cache.
@@ -66,6 +66,8 @@ class Trainer:
     ----------
     options, tables, kernels
         As given.
+    epochs : int
+        Number of epochs of the run.
     stops_within : bool
         Whether an epoch can be stopped for a checkpoint, and continued.
     """
@@ -74,17 +76,14 @@ class Trainer:
 
     def __init__(self, core: Run, options: Any, tables: Mapping[str, F32], kernels: str) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
+        self.epochs: int = options.epochs or 0
+        self._mapped: Array | None = None  # data in a mapped file, to release after every poll
         self._before = core.progress()
         self._rows = sum(len(table) for table in tables.values())
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
         fitting = max(1, CHECKED_AT_ONCE // row_bytes)
         self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
         self._checked = 0  # number of rows that were found finite in the current pass
-
-    @property
-    def epochs(self) -> int:
-        """Number of epochs of the run."""
-        return self.options.epochs or 0
 
     def progress(self) -> Progress:
         """Return the progress, which can lag slightly behind the training threads."""
@@ -182,7 +181,12 @@ class Trainer:
             while running:
                 thread.join(POLL_SECONDS)
                 running = thread.is_alive()
-                self._polled(number)
+                # Check more rows for NaN and infinity, because threads check only some losses.
+                end = min(self._rows, self._checked + self._checked_at_once)
+                self._check_rows(self._checked, end, number)
+                self._checked = end % self._rows
+                if self._mapped is not None:
+                    drop_pages(self._mapped)
                 if watch and watch(self.progress()):
                     stopping.set()
                     self._core.stop()
@@ -194,12 +198,6 @@ class Trainer:
         if failures:
             raise failures[0]
         return self.progress()
-
-    def _polled(self, number: int) -> None:
-        """Check more rows for NaN and infinity, because training threads check only some losses."""
-        end = min(self._rows, self._checked + self._checked_at_once)
-        self._check_rows(self._checked, end, number)
-        self._checked = end % self._rows
 
     def _check_rows(self, begin: int, end: int, number: int) -> None:
         if not self._core.is_finite(begin, end):

@@ -21,7 +21,6 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     kind_of_file,
     no_faults,
     open_rows,
-    words_of,
 )
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.platform import PathLike, path_name
@@ -107,7 +106,7 @@ def _count_faults(report: Report, reader: RowReader) -> None:
             places[kind] = places[kind] or reader.position_in(part, kind)
         total += part.faults[:, 0]
         parts.append(part)
-    report.rows, words, faults = reader.rows, words_of(parts), no_faults()
+    report.rows, words, faults = reader.rows, Words.concatenated(parts), no_faults()
     find_duplicates(words.text, words.offsets, faults)
     total += faults[:, 0]
     places[DUPLICATE] = reader.row_place(int(faults[DUPLICATE, 1]))
@@ -137,7 +136,7 @@ def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
             parts = list(reader.parts(keep=True, skip=True))
         for part in parts:
             faults.update(dict(zip(FAULT_NAMES, part.faults[:, 0].tolist(), strict=True)))
-        words = words_of(parts)
+        words = Words.concatenated(parts)
         matrix = joined([part.matrix for part in parts if part.matrix is not None], reader.dim)
     else:
         loaded = Vectors.load(path)

@@ -8,10 +8,7 @@ import numpy as np
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard
-from dcme_w2v.formats.vectors.vectors_io import (
-    check_target,
-    metadata_of,
-)
+from dcme_w2v.formats.vectors.vectors_io import check_target, metadata_of
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread

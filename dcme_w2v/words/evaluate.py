@@ -20,13 +20,7 @@ from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, correlations
-from dcme_w2v.numeric.nearest import (
-    Found,
-    best_rows,
-    cosines_of,
-    error_of_cosines,
-    nearest_rows,
-)
+from dcme_w2v.numeric.nearest import Found, best_rows, cosines_of, error_of_cosines, nearest_rows
 from dcme_w2v.platform import PathLike, path_name
 
 from .neighbors import inverse_lengths

@@ -53,18 +53,9 @@ class Query(NamedTuple):
     negative: Term | Iterable[Term] | None = None
 
 
-def query_of(given: Any) -> Query:
-    """Make a `Query` from a word, or from a tuple of positive and negative words or vectors."""
-    if isinstance(given, str):
-        return Query(given)
-    if isinstance(given, tuple) and 1 <= len(given) <= 2:
-        return Query(*given)
-    raise UsageError(f"{given!r}: must be a word, or a tuple of positive words and negative words")
-
-
 def most_similar(
     vectors: Searched,
-    queries: Iterable[Query],
+    queries: Iterable[str | Query],
     topn: int,
     limit: int | None,
     among: Iterable[str] | None = None,
@@ -108,9 +99,14 @@ def _row_or_word(vectors: Searched, word: str) -> int | str:
     return word if row is None else row
 
 
-def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
+def _parsed(vectors: Searched, given: str | Query) -> tuple[F32, list[int | str]]:
     """Return the unit vector of a query, and the query's words in the form of `_row_or_word`."""
-    added, subtracted = terms_of(query.positive), terms_of(query.negative)
+    query = (given,) if isinstance(given, str) else given
+    if not (isinstance(query, tuple) and 1 <= len(query) <= 2):
+        raise UsageError(
+            f"{query!r}: must be a word, or a tuple of positive words and negative words"
+        )
+    added, subtracted = map(terms_of, Query(*query))
     if not added and not subtracted:
         raise UsageError("the query is empty; pass at least one word or vector")
     total = np.zeros(vectors.vectors.shape[1], dtype=np.float32)

@@ -10,13 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dcme_w2v.declarations import (
-    SEED,
-    THREADS,
-    Checked,
-    filled_rates,
-    option,
-)
+from dcme_w2v.declarations import SEED, THREADS, Checked, filled_rates, option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.options import TRAINS_CONTEXT
@@ -491,13 +485,17 @@ def resolved(options: Options, words: int | None = None) -> Options:
         found["lr"] = _rate_of_dcme(options)
     if is_cbow and objective == "ns":
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-        most = FREQUENT_RATE if _keeps_frequent(options, found["sample"]) else MAX_RATE
+        sample = found["sample"] if options.sample is None else options.sample
+        keeps_frequent = sample == 0 or sample > FREQUENT * found["sample"]
+        most = FREQUENT_RATE if keeps_frequent else MAX_RATE
         by_epochs = min(most, RATE_OF_EPOCH / options.epochs**0.5)
         share = max(LEAST_SHARE, min(1.0, (words or MANY_WORDS) / MANY_WORDS) ** 0.5)
         found["lr"] = round(share * (EQUAL_RATE if options.rates == "equal" else by_epochs), 4)
     takes_whole_step = is_cbow and (options.gradient or found["gradient"]) == "word2vec"
     if takes_whole_step and objective in ("ns", "nce"):
-        found["lr"] = min(found["lr"], _rate_of_load(options, found["negative"]))
+        negative = found["negative"] if options.negative is None else options.negative
+        highest = round(LOAD / (_context_of(options) * (1 + negative) ** 0.5), 4)
+        found["lr"] = min(found["lr"], highest)
     if "rates" not in found:
         options = dataclasses.replace(options, rates="equal")
     if options.word_order:
@@ -507,23 +505,11 @@ def resolved(options: Options, words: int | None = None) -> Options:
     return filled_rates(options, found)
 
 
-def _keeps_frequent(options: TrainOptions, default: float) -> bool:
-    """Return whether subsampling drops far fewer tokens than it does by default."""
-    sample = default if options.sample is None else options.sample
-    return sample == 0 or sample > FREQUENT * default
-
-
 def _context_of(options: TrainOptions) -> float:
     """Return the mean number of context vectors that are added up for one prediction."""
     if options.model == "skipgram":
         return 1.0
     return 2.0 * options.window if options.window_mode == "fixed" else options.window + 1.0
-
-
-def _rate_of_load(options: TrainOptions, default: int) -> float:
-    """Return the highest stable learning rate, given the window and number of negative samples."""
-    negative = default if options.negative is None else options.negative
-    return round(LOAD / (_context_of(options) * (1 + negative) ** 0.5), 4)
 
 
 def _rate_of_dcme(options: TrainOptions) -> float:

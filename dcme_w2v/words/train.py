@@ -31,22 +31,12 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import CorpusError, UnknownOptionError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
-from dcme_w2v.files.space import (
-    Result,
-    memory_limit,
-    shortage,
-    write_with_fallback,
-)
+from dcme_w2v.files.space import Result, shortage, write_with_fallback
 from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.corpus import CorpusLike, Sentences, check_file, paths_or_sentences
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import (
-    audit_line,
-    check_target,
-    manifest_of,
-    save_vectors,
-)
+from dcme_w2v.formats.vectors.vectors_io import audit_line, check_target, manifest_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import (
@@ -57,7 +47,7 @@ from dcme_w2v.options import (
     SubwordOptions,
     VocabularyOptions,
 )
-from dcme_w2v.platform import ReceivedSignal, default_threads
+from dcme_w2v.platform import ReceivedSignal, default_threads, memory_limit
 from dcme_w2v.text.cache import HeldOutLines
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given

@@ -62,7 +62,6 @@ class Trainer(engine.Trainer):
         ngrams: WordNgrams | None = None,
         start: Sequence[F32] | None = None,
     ) -> None:
-        self._ids = ids
         words = len(counts)
         rows = words + (ngrams.options.buckets if ngrams else 0)
         if start is None:
@@ -101,6 +100,7 @@ class Trainer(engine.Trainer):
             self.neighbors = both[0][:, : options.dim], both[1][:, : options.dim]
             tables |= dict(zip(NEIGHBORS, self.neighbors, strict=True))
         super().__init__(opened, options, tables, kernels)
+        self._mapped = ids
 
     @property
     def clusters(self) -> int:
@@ -110,10 +110,6 @@ class Trainer(engine.Trainer):
     def center(self, k: int) -> F32:
         """Return a copy of a dual cluster's center (a distribution over words) between epochs."""
         return self._core.center(k)
-
-    def _polled(self, number: int) -> None:
-        super()._polled(number)
-        drop_pages(self._ids)
 
 
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order")

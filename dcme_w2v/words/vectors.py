@@ -12,12 +12,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from dcme_w2v.declarations import checks_names, whole_number
-from dcme_w2v.errors import (
-    FormatError,
-    UnknownWordError,
-    import_optional,
-    warn,
-)
+from dcme_w2v.errors import FormatError, UnknownWordError, import_optional, warn
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.tables import WordTables
@@ -25,13 +20,7 @@ from dcme_w2v.formats.vectors.vectors_io import READ, check_format, load_vectors
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
-from dcme_w2v.numeric.arrays import (
-    F32,
-    F64,
-    all_finite,
-    check_mapped,
-    infinite_row,
-)
+from dcme_w2v.numeric.arrays import F32, F64, all_finite, check_mapped, infinite_row
 from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
@@ -282,7 +271,10 @@ class Vectors(WordTables, metaclass=_Habits):
             A word is not in the vocabulary, and has no n-grams with vectors.
         """
         if isinstance(key, str):
-            return self._vector(key)
+            found: F32 | None = self.get(key)
+            if found is None:
+                raise UnknownWordError(self._unknown(key))
+            return found
         if isinstance(key, slice):
             return self._slice(key)
         if not isinstance(key, Iterable):
@@ -290,16 +282,10 @@ class Vectors(WordTables, metaclass=_Habits):
                 f"{key!r}: use a word, a list of words or a slice; for rows by number, use .vectors"
             )
         if self.subwords is not None:
-            rows = [self._vector(word) for word in key]
+            rows = [self[word] for word in key]
             return np.array(rows, dtype=np.float32).reshape(-1, self.dim)
         numbers = np.array([self.index(word) for word in key], dtype=np.int64)
         return np.asarray(self.vectors[numbers])
-
-    def _vector(self, word: str) -> F32:
-        found: F32 | None = self.get(word)
-        if found is None:
-            raise UnknownWordError(self._unknown(word))
-        return found
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
@@ -448,8 +434,7 @@ class Vectors(WordTables, metaclass=_Habits):
         >>> [near[0].word for near in v.most_similar_batch(["king", (["king", "man"],)])]
         ['queen', 'queen']
         """
-        parsed = map(neighbors.query_of, queries)
-        return neighbors.most_similar(self, parsed, topn, limit, among)
+        return neighbors.most_similar(self, queries, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """Return the word whose cosine similarity to the mean of all unit vectors is lowest.

@@ -73,7 +73,7 @@ FAULTS = [
     Fault("pipes are opened as files", "dcme_w2v/files/opening.py", "        if not stat.S_ISREG(found.st_mode):\n", "        if False:\n", "hostile_files bad_models"),
     Fault("truncated archives are read without a word", "dcme_w2v/files", "                    if self._begins:\n                        return", "                    if True:\n                        return", "corpus compression"),
     Fault("a folder that cannot be replaced is lost", "dcme_w2v/formats/vectors", "                old.rename(target)\n            _remove(temporary)", "                pass\n            _remove(temporary)", "static_folder"),
-    Fault("another name of a trained file is held out", "dcme_w2v/formats", "if path in held or any(same):", "if path in held:", "heldout"),
+    Fault("another name of a trained file is held out", "dcme_w2v/formats", "if path in held or same:", "if path in held:", "heldout"),
     # ---- numeric
     Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "numeric"),
     Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "numeric"),

@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 from unittest.mock import Mock
 
-import click
 import numpy as np
 import pytest
 from data import lines, run_all, write_corpus
@@ -252,7 +251,7 @@ def changes(line):
     """Return each option of a command, but for those that a line has, with a changed value."""
     name = "dcme-w2v classify train" if line == CLASSES else "dcme-w2v train"
     for param in ALL_COMMANDS[name].params:
-        if not isinstance(param, click.Option) or param.opts[-1] == "--resume":
+        if getattr(param, "hidden", True) or param.opts[-1] in ("--resume", "--help-all"):
             continue
         if line == CLUSTER and param.opts[-1] not in ("--shards", "--rounds", "--init", "--seed"):
             continue  # the other options are checked as those of words

@@ -31,16 +31,7 @@ from ..vocabulary import Vocabulary, Words, check_lengths
 from .fasttext import LONGEST, read_fasttext, write_fasttext
 from .subwords import Subwords
 from .tables import NEIGHBORS, T, WordTables, blocks_of
-from .vectors_reader import (
-    DUPLICATE,
-    FAULT_NAMES,
-    MAX_DIM,
-    Part,
-    RowReader,
-    no_faults,
-    open_rows,
-    words_of,
-)
+from .vectors_reader import DUPLICATE, FAULT_NAMES, MAX_DIM, Part, RowReader, no_faults, open_rows
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
 CHECKPOINT = "checkpoint"  # kind of checkpoint files; array names are the same as in vector files
@@ -75,8 +66,14 @@ def save_vectors(
     chosen = FORMATS[check_target(path, format)]
     check_before_writing(path, tables.words, tables.vectors)
     chosen.write(path, tables, header)
-    if chosen.record_beside:
-        write_manifest(tables.manifest, path)
+    if not chosen.record_beside or tables.manifest is None or is_stream(path):
+        return
+    target = Path(f"{os.fspath(path)}{MANIFEST}")  # no command requires this file
+    if target.exists() and target.stat().st_size and read_manifest(path) is None:
+        warn(f"{target}: was not overwritten, because it is not a manifest; rename this file")
+        return
+    with atomic_write(target) as file:
+        file.write(json.dumps(tables.manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
 # ---- writing ----
@@ -294,7 +291,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
             raise _damaged(f"{reader.path}:1", what, reader.path)
         if reader.left:
             raise _damaged(reader.path, f"{reader.left} extra bytes at the end", reader.path)
-    words = words_of(found)
+    words = Words.concatenated(found)
     faults = no_faults()
     find_duplicates(words.text, words.offsets, faults)
     if faults[DUPLICATE, 0]:
@@ -419,22 +416,6 @@ def manifest_of(
         "platform": f"{system.system}-{system.release}-{system.machine}",
         **more,
     }
-
-
-def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
-    """Write the manifest to PATH.json; no command requires the manifest.
-
-    Nothing is written for a stream or for vectors without a manifest. A file of another kind is
-    not replaced.
-    """
-    if manifest is None or is_stream(path):
-        return
-    target = Path(f"{os.fspath(path)}{MANIFEST}")
-    if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: was not overwritten, because it is not a manifest; rename this file")
-        return
-    with atomic_write(target) as file:
-        file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def read_manifest(path: PathLike) -> dict[str, Any] | None:

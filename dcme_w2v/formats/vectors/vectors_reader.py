@@ -5,19 +5,13 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from dcme_w2v._core.codec import (
-    FAULT_KINDS,
-    check_words,
-    cut_rows,
-    find_duplicates,
-    read_rows,
-)
+from dcme_w2v._core.codec import FAULT_KINDS, check_words, cut_rows, find_duplicates, read_rows
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import CorpusFile, fill, sniff, stored_size
@@ -108,13 +102,6 @@ class Part:
     text: U8 = field(init=False)
     offsets: I64 = field(init=False)
     faults: I64 = field(default_factory=no_faults)
-
-
-def words_of(parts: Sequence[Part]) -> Words:
-    """Concatenate the words of contiguous parts."""
-    texts = [np.empty(0, dtype=np.uint8), *(part.text for part in parts)]
-    lengths = [np.zeros(1, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
-    return Words(np.concatenate(texts), np.cumsum(np.concatenate(lengths)))
 
 
 class RowReader:
