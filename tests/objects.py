@@ -98,7 +98,9 @@ OBJECTS = {
         lambda: dw.MaxentClassifier().partial_fit(SPARSE, LABELS, [0, 1, 2]), of_rows,
     ),
     "LatentClassModel": (fitted(dw.LatentClassModel, SPARSE, LABELS, latent=3), of_rows),
-    "LatentClassModel lsa": (fitted(dw.LatentClassModel, SPARSE, latent=3, lsa=5), of_rows),
+    "LatentClassModel lsa": (
+        fitted(dw.LatentClassModel, SPARSE, latent=3, lsa=5, starts=2), of_rows,
+    ),
     "FusedFeatures": (fitted(dw.FusedFeatures, SPARSE, LABELS, rounds=1), of_rows),
     "TextClassifier": (
         fitted(dw.TextClassifier, TEXTS, LABELS),

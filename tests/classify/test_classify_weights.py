@@ -311,15 +311,16 @@ def test_a_text_of_weight_w_is_w_texts(name, several):
             warnings.simplefilter("ignore", DcmeWarning)
             model = TextClassifier(**OF_TEXTS[name], threads=1)
             model.fit([rows[i] for i in at], [names[i] for i in at], weights)
-        return model.decision_function(others), model.predict_proba(others)
+        return model.decision_function(others), model.predict_proba(others[:100])
 
     found, p = scores(range(len(labels)), weights)
     again = scores(kept, 1000 * weights[kept])
     assert np.array_equal(again[0], found) and np.array_equal(again[1], p)
-    assert not np.array_equal(scores(kept)[0], found)
     copies, _ = scores(np.repeat(np.arange(len(labels)), weights.astype(int)))
     if name in OPTIMA:
         assert copies == pytest.approx(found, abs=1e-3)
+    else:
+        assert not np.array_equal(scores(kept)[0], found)
     right = [(one[:, :4].argmax(axis=1) == wanted).mean() for one in (copies, found)]
     assert right[0] == pytest.approx(right[1], abs=0.05)
 

@@ -116,7 +116,7 @@ def test_the_command_trains_tests_predicts_and_explains(files, cli):
     assert np.mean([len({*row[::2]} & own) / len(own) for row, own in pairs]) > 0.85
     p = np.mean([float(row[1]) for row in rows])
     assert abs(p - np.mean([row[0] in own for row, own in pairs])) < 0.1
-    every = cli.rows(f"classify predict m test.tsv -k {LABELS}")
+    every = cli.rows(f"classify predict m -k {LABELS}", stdin="\n".join(known[:50]))
     assert all(len(row) == 2 * LABELS for row in every)
     found = cli.rows("classify explain m c7 -k 3")
     assert {row[0] for row in found} == {"w21", "w22", "w23"}

@@ -456,7 +456,7 @@ def test_probabilities_agree_with_what_is_observed(cli, several):
         labels[wrong] = random.integers(0, 3, wrong.sum())
         names = [f"c{one}" + "|even" * int(several and one % 2 == 0) for one in labels]
         write("".join(f"{a}\t{b}\n" for a, b in zip(names, texts, strict=True)), path)
-    cli(f"{TRAIN} --quiet")
+    cli(f"{TRAIN} --quiet --subwords none")
     found = cli.json("classify test m t.tsv --calibration")
     assert found["expected_calibration_error"] < 0.04
     rows = found["calibration"]

@@ -30,7 +30,7 @@ def fitted(tmp_path_factory):
 
 # What takes texts: a function of the fitted objects and the texts, which gives one result per text.
 TAKE_TEXTS = {
-    "TextClassifier.fit": lambda f, x: dw.TextClassifier().fit(x, LABELS).predict(x),
+    "TextClassifier.fit": lambda f, x: dw.TextClassifier(tune=False).fit(x, LABELS).predict(x),
     "TextClassifier.predict": lambda f, x: f["classifier"].predict(x),
     "TextClassifier.predict_proba": lambda f, x: f["classifier"].predict_proba(x),
     "TextClassifier.predict_top": lambda f, x: f["classifier"].predict_top(x),

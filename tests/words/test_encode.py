@@ -234,19 +234,19 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
     [
         (1, {}),
         (3, {}),
-        (1, {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w74999": 1})}),
+        (1, {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w39999": 1})}),
         (3, {"vocabulary": InitialWords(Words.from_words(["never", "w9"]), None, adds=True)}),
         (3, {"holdout": HeldOutLines(0.2, 7)}),
         (1, {"unk": "<unk>"}),
         (3, {"unk": "w7", "holdout": HeldOutLines(0.2, 7)}),
-        (1, {"unk": "<unk>", "vocabulary": Vocabulary.from_counts({"w1": 9, "w74999": 1})}),
+        (1, {"unk": "<unk>", "vocabulary": Vocabulary.from_counts({"w1": 9, "w39999": 1})}),
     ],
 )
 def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, more):
     """The vocabulary is that of a higher --min-count, with exact counts."""
-    numbers = (np.random.default_rng(5).zipf(1.2, 75_000) % 75_000).tolist()
-    numbers[-1500:] = [74_001] * 1500  # which has been dropped before
-    numbers[100:2000:100] = [74_001] * 19
+    numbers = (np.random.default_rng(5).zipf(1.2, 40_000) % 40_000).tolist()
+    numbers[-1500:] = [39_001] * 1500  # which has been dropped before
+    numbers[100:2000:100] = [39_001] * 19
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
     paths = write(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, len(words), 9)))
     options = VocabularyOptions(min_count=2, encoding_errors="replace")
@@ -255,7 +255,7 @@ def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, m
     is_known = isinstance(more.get("vocabulary"), Vocabulary)
     with monkeypatch.context() as few, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        few.setattr(reading, "memory_for", lambda held: 2_000_000)
+        few.setattr(reading, "memory_for", lambda held: 1_200_000)
         again = encode(paths, options, **run, **more)
         counted = count(paths, options, **run)
     said = re.compile(r"fewer than (\d+) times .* min_count \1; .*count parts")
