@@ -6,6 +6,7 @@ that each shares with the previous word.
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,9 +27,7 @@ CODES = 255  # idf values are quantized to 256 levels, with this many intervals 
 MAX_ROWS = 2**31 - 2
 # Maximum length in bytes of the prefix that a word shares with the previous word.
 LONGEST_SHARED = 255
-# Settings for zlib: raw deflate with the largest hash table.
-# By default, `pack` does not search for repeated strings, because that helps only with words.
-WINDOW, MEMORY = -zlib.MAX_WBITS, 9
+MEMORY = 9  # zlib uses its largest hash table
 
 
 @dataclass(frozen=True)
@@ -102,10 +101,13 @@ def unpack_words(model: Model, count: int) -> Words:
 
 
 def pack(numbers: Array, strategy: int = zlib.Z_RLE) -> U8:
-    """Compress numbers by byte plane: the lowest bytes of all numbers come first."""
+    """Compress numbers by byte plane: the lowest bytes of all numbers come first.
+
+    By default, zlib does not search for repeated strings, because that helps only with words.
+    """
     little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
-    packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, WINDOW, MEMORY, strategy)
+    packer = zlib.compressobj(memLevel=MEMORY, strategy=strategy)
     return np.frombuffer(packer.compress(planes.tobytes()) + packer.flush(), dtype=np.uint8)
 
 
@@ -134,8 +136,9 @@ def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
 
 def _decompressed(model: Model, name: str, most: int) -> bytes:
     """Decompress an array from a model file; raise an error if it exceeds `most` bytes."""
-    data = model.array(name, "uint8", None).tobytes()
-    try:
-        return zlib.decompressobj(WINDOW).decompress(data, most + 1)
-    except zlib.error as error:
-        raise model.fault(name, f"the compressed bytes are damaged ({error})") from None
+    unpacker, packed = zlib.decompressobj(), model.array(name, "uint8", None).tobytes()
+    with contextlib.suppress(zlib.error):
+        data = unpacker.decompress(packed, most + 1)
+        if unpacker.eof and not unpacker.unused_data:  # zlib has compared the checksum
+            return data
+    raise model.fault(name, "the compressed bytes are damaged")

@@ -271,6 +271,21 @@ def test_damaged_numbers_are_an_error(damage):
         compact.unpack_ascending(holding(a=DAMAGED[damage]), "a", 3, 1000)
 
 
+def test_a_flipped_bit_is_an_error_if_it_changes_numbers():
+    numbers, errors = np.arange(-20, 20, dtype=np.int8), 0
+    packed = compact.pack(numbers)
+    for bit in range(8 * len(packed)):
+        damaged = packed.copy()
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            found = compact.unpack(holding(a=damaged), "a", np.int8, len(numbers))
+            assert found.tolist() == numbers.tolist()  # the bit is between the end and the checksum
+        except FormatError as error:
+            assert str(error) == "m: a: the compressed bytes are damaged; fit the model again"
+            errors += 1
+    assert errors > 8 * len(packed) - 8
+
+
 @pytest.mark.parametrize("docs", ["train.tsv", "rows.npz --labels labels.txt"])
 def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli, monkeypatch):
     line = f"classify train {docs} --threads 1 --holdout 0.2 --output"
