@@ -1,6 +1,7 @@
 """Parse one or more labels from text or from a column value."""
 
 import ast
+import functools
 import re
 from typing import Any
 
@@ -33,6 +34,7 @@ def label_of(text: str) -> str:
     return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
 
 
+@functools.lru_cache(4096)
 def labels_of(joined: str) -> tuple[str, ...]:
     """Split labels at | and normalize their spaces; ``[]`` means that no label applies."""
     if joined.strip() == "[]":
