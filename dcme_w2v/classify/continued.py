@@ -1,9 +1,8 @@
 """Continue training a classifier on new documents, starting from its current weights.
 
-The more earlier documents contain a feature, the less its weights move: its values are multiplied
-by the share of its documents that are new, and its weights are divided by that share. A new word is
-thus learned from scratch, and a word that occurs in many earlier documents keeps most of what was
-learned from them.
+The more earlier documents contain a feature, the less its weights move: its learning rate is
+multiplied by the share of its documents that are new. A new word is thus learned from scratch, and
+a word that occurs in many earlier documents keeps most of what was learned from them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dcme_w2v.text.select_vocabulary import ids_of, starting_table
 from dcme_w2v.training.progress import Reporter
 
 from .choose import OutOfFold, accuracy
-from .constants import CERTAIN, LONG
+from .constants import CERTAIN
 from .dataset import Dataset
 from .doubts import MIN_DOUBTED
 from .features import TextFeatures, documents_with
@@ -38,6 +37,7 @@ from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
 ANY = 2**31 - 2  # no model reaches this maximum number of features, so it means no limit
+EPOCHS = 8  # two fewer than for all documents at once, because the weights start near the optimum
 # Options that continued training does not take from the old model.
 OF_RUN = ("threads", "seed", "patience")
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
@@ -227,7 +227,7 @@ class Continued:
         weights = Weights(columns, len(classes), bias)
         weights.set(table)
         # Features that do not occur in the new documents keep their weights.
-        scale = np.where(share > 0, share, 1)
+        scale = np.sqrt(np.where(share > 0, share, 1))
         has_one_label = len(corpus.counts) == 1 and len(corpus.labels) >= MIN_DOUBTED
         if has_one_label:
             warn(
@@ -301,7 +301,7 @@ def _for_sgd(options: Any) -> ClassifyOptions:
     """Replace the dual solver, which cannot start from given weights, with gradient descent."""
     if options.solver != "dual":
         return options
-    schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * LONG}
+    schedule = {"lr": None, "min_lr": None, "batch": None, "epochs": 2 * EPOCHS}
     return replace(options, solver="sgd", bias=2 * BIAS, **schedule)
 
 

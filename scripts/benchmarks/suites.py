@@ -1315,9 +1315,10 @@ def search_speed(s: Setup) -> Iterator[Line]:
 
 
 def continued(s: Setup) -> Iterator[Line]:
-    """Learn three batches of 5,000 documents, day by day or at once, and after a change of labels.
+    """Learn batches of 5,000 documents, day by day or at once, and after a change of labels.
 
-    In the batch "renamed", the labels of the first day are permuted.
+    In the batch "renamed", the labels of the first day are permuted. Two settings have twelve days,
+    and are tested on 3,000 documents.
     """
     lines = Path(s.file("sections.tsv")).read_text(encoding="utf-8").splitlines(keepends=True)
     names = sorted({line.partition("\t")[0] for line in lines})
@@ -1328,8 +1329,12 @@ def continued(s: Setup) -> Iterator[Line]:
         parts |= {f"day {n}": drawn[5000 * (n - 1) : 5000 * n] for n in (1, 2, 3)}
         split = (line.partition("\t") for line in parts["day 1"])
         parts["renamed"] = [f"{other[label]}\t{text}" for label, _, text in split]
+        drawn = random.Random(seed).sample(lines, 63000)
+        parts |= {"long": drawn[:60000], "long test": drawn[60000:]}
+        parts |= {f"long {n}": drawn[5000 * n : 5000 * n + 5000] for n in range(12)}
         for name, some in parts.items():
             Path(s.out(name)).write_text("".join(some), encoding="utf-8")
+        long = [*(f"long model {n}" for n in range(11)), "60,000 in twelve batches"]
         for setting, docs, before, fade in (
             ("15,000 at once", "all", None, 0), ("5,000", "day 1", None, 0),
             ("10,000 in two batches", "day 2", "5,000", 0),
@@ -1339,11 +1344,16 @@ def continued(s: Setup) -> Iterator[Line]:
             ("10,000, the first 5,000 permuted", "day 2", "5,000 with permuted labels", 0),
             ("the same, `--fade 0.5`", "day 2", "5,000 with permuted labels", 0.5),
             ("the same, `--fade 0.9`", "day 2", "5,000 with permuted labels", 0.9),
+            ("60,000 at once", "long", None, 0),
+            *((long[n], f"long {n}", long[n - 1] if n else None, 0) for n in range(12)),
         ):  # fmt: skip
             more = [] if before is None else ["--init", s.out(before), "--fade", fade]
             model = ["--output", s.out(setting), "--threads", 1, "--quiet", *more]
             done = s.run("classify train", s.out(docs), *model)
-            found = s.json("classify test", s.out(setting), s.out("test"))
+            if setting in long[:-1]:
+                continue
+            test = "long test" if docs.startswith("long") else "test"
+            found = s.json("classify test", s.out(setting), s.out(test))
             yield setting, seed, "accuracy", 100 * found["accuracy"], "%"
             yield setting, seed, "log-likelihood", found["log_likelihood"], ""
             yield setting, seed, "CPU", done.seconds, "s"
