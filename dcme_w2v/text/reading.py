@@ -471,9 +471,11 @@ def _structure(lines: Sequence[str]) -> str | None:
     if labeled >= MIN_STRUCTURED * len(lines):
         return "labeled documents, whose labels would become words; use classify train"
     if ends["[]"] >= MIN_STRUCTURED * len(lines):
-        return "JSON lists, whose brackets would become words; write one object per line"
+        return "JSON lists, whose brackets would become words; write one JSON object per line"
     if lines[0].strip() == "[" and any(line.lstrip().startswith("{") for line in lines[1:2]):
-        return "a JSON array, whose keys would be words; write one object per line (jq -c '.[]')"
+        return (
+            "a JSON array, whose keys would become words; write one object per line (jq -c '.[]')"
+        )
     marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
     if marked >= MIN_MARKED * len(lines):
         return "markup (HTML or XML), whose tags would become words; extract the text first"

@@ -228,7 +228,7 @@ class Checkpointer:
             said = f"the last checkpoint is {self.latest}{self._run.start_hint(self.latest)}"
         else:
             said = (
-                f"the last checkpoint is {self.latest}, resume with --resume={self.latest.parent}"
+                f"the last checkpoint is {self.latest}; resume with --resume={self.latest.parent}"
             )
         return type(error)(f"{error.message}; {said}")
 

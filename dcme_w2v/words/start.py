@@ -130,7 +130,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     argv = (vectors.manifest or {}).get("argv")
     line = " ".join(map(str, argv)) if isinstance(argv, list) else ""
     both = re.search(r"--output-tables[ =](\S+)", line)
-    file = f"--init={both[1]}" if both else "the file of train --output-tables"
+    file = f"--init={both[1]}" if both else "a file written by train --output-tables"
     warn(
         f"{name}: has no context vectors, so the {new:,} new words learn slowly; use {file}, "
         "which contains both tables"

@@ -110,7 +110,7 @@ def test_a_decompression_bomb_is_an_error(monkeypatch):
 def test_a_matrix_larger_than_memory_is_an_error(monkeypatch):
     write_npz()
     monkeypatch.setattr(space, "memory_limit", lambda: 1000)
-    with pytest.raises(ResourceError, match=r"x\.npz: reading it needs .* only 1,000 are"):
+    with pytest.raises(ResourceError, match=r"x\.npz: reading it requires .* only 1,000 bytes are"):
         read_npz(Path("x.npz"))
 
 

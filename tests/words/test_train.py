@@ -186,7 +186,7 @@ def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
     first = dw.train(corpus, read_vocab=counts, sample=0, **QUICK)
     assert list(first) == ["fish1", "nowhere", "fish2"]
     given = dw.Vectors(words, np.full((3, 8), 7))
-    with pytest.warns(DcmeWarning, match="so 44 new words learn slowly"):
+    with pytest.warns(DcmeWarning, match="so the 44 new words learn slowly"):
         v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
     assert np.allclose(v["fish2"], 7) and "nowhere" not in v
     with pytest.raises(ValueError, match="init: has 8 dimensions, but dim is 4; use dim=8"):
