@@ -42,8 +42,11 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 /* Draw noise classes, and store them after the target. */
 static void draw(thread_state *me, int32_t target, uint64_t *stream) {
     me->classes[0] = target;
-    for (int32_t k = 1; k <= me->problem->options->negative; k++)
-        me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, stream);
+    for (int32_t k = 1; k <= me->problem->options->negative; k++) {
+        uint64_t random = dcme_random(stream);
+        int64_t cell = dcme_below(random, me->noise->items);
+        me->classes[k] = dcme_alias_pick(me->noise->alias, cell, random);
+    }
 }
 
 /* Return -log sigma(s_0) - sum_j log sigma(-s_j), where s_0 is the score of the target and the

@@ -16,18 +16,9 @@ typedef struct {
  * are overwritten. */
 int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t count);
 
-/* A draw in two steps, so that the cell can be prefetched in between. */
-static inline int64_t dcme_alias_cell(uint64_t random, int64_t count) {
-    return dcme_below(random, count);
-}
-
+/* Return the item drawn from a cell, which is dcme_below(random, count) and can be prefetched. */
 static inline int32_t dcme_alias_pick(const dcme_alias *cells, int64_t cell, uint64_t random) {
     int32_t self =
         -((uint32_t)random < cells[cell].threshold); /* no branch: it would be unpredictable */
     return (int32_t)(((int32_t)cell & self) | (cells[cell].other & ~self));
-}
-
-static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, uint64_t *stream) {
-    uint64_t random = dcme_random(stream);
-    return dcme_alias_pick(cells, dcme_alias_cell(random, count), random);
 }

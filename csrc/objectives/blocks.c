@@ -48,13 +48,13 @@ void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, rea
 static void next_random(dcme_blocks *me, int64_t k) {
     const dcme_noise *noise = me->noise;
     me->randoms[k] = dcme_random(&me->draws->stream);
-    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
+    __builtin_prefetch(&noise->alias[dcme_below(me->randoms[k], noise->items)]);
 }
 
 /* Select sample k of the next block by its random number. */
 static void next_word(const dcme_blocks *me, int64_t k) {
     const dcme_noise *noise = me->noise;
-    int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);
+    int64_t cell = dcme_below(me->randoms[k], noise->items);
     me->upcoming[k] = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
 }
 

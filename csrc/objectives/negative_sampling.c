@@ -27,8 +27,8 @@ static int32_t next_sample(dcme_draws *d) {
     const dcme_noise *noise = d->noise;
     uint64_t random = d->next;
     d->next = dcme_random(&d->stream);
-    __builtin_prefetch(&noise->alias[dcme_alias_cell(d->next, noise->items)]);
-    return dcme_alias_pick(noise->alias, dcme_alias_cell(random, noise->items), random);
+    __builtin_prefetch(&noise->alias[dcme_below(d->next, noise->items)]);
+    return dcme_alias_pick(noise->alias, dcme_below(random, noise->items), random);
 }
 
 /* Return the next draw, whose first code is the target's. */

@@ -3,19 +3,14 @@
 
 #include <math.h>
 
-double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
-    double total = 0;
-    for (int64_t j = 0; j < items; j++)
-        total += weights[j] = pow(counts[j], power);
-    return total;
-}
-
 double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 
 /* `weights` and `order` (items) are overwritten. */
 static void fill(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, double power,
                  double virtual_draws, double shift, double *weights, int32_t *order) {
-    double total = dcme_noise_weights(weights, counts, noise->items, power);
+    double total = 0;
+    for (int64_t j = 0; j < noise->items; j++)
+        total += weights[j] = pow(counts[j], power);
     for (int64_t j = 0; noise->offset && j < noise->items; j++)
         noise->offset[j] = (real)(shift + log(virtual_draws * weights[j] / total));
     if (!dcme_alias_build(noise->alias, weights, order, noise->items))

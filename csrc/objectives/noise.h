@@ -19,9 +19,6 @@ typedef struct {
 void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, int64_t items,
                      double power, double virtual_draws, double shift);
 
-/* Set weights[j] = counts[j]^power, the unnormalized noise distribution, and return their sum. */
-double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
-
 /* The log prior in a word's score is the logarithm of a power of its unigram probability. With
  * power 1, rows near zero give every word its unigram probability, and rows learn only the effect
  * of a context; with power 0 all words start at 1/N. In both cases the partition function starts at

@@ -10,17 +10,9 @@ enum { DCME_REPLACEMENT_BYTES = 3 };
  * `left` > 0 bytes of text remain; NUL counts as broken. */
 int64_t dcme_utf8_length(const uint8_t *text, int64_t left);
 
-/* Return whether a byte separates words. Return the position of the first byte that does, or
- * `length` if there is none. */
+/* Return whether a byte separates words. */
 static inline int dcme_is_separator(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
-static inline int64_t dcme_first_separator(const char *text, int64_t length) {
-    int64_t i = 0;
-    while (i < length && !dcme_is_separator(text[i]))
-        i++;
-    return i;
 }
 
 /* Return the length of the valid UTF-8 at the start of the text, which is `length` if all of it is

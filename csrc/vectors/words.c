@@ -20,8 +20,9 @@ dcme_fault_kind dcme_check_word(const char *word, int64_t size) {
     int64_t valid = dcme_utf8_valid(word, size);
     if (size == 0)
         return DCME_FAULT_EMPTY;
-    if (dcme_first_separator(word, valid) < valid)
-        return DCME_FAULT_SEPARATOR;
+    for (int64_t i = 0; i < valid; i++)
+        if (dcme_is_separator(word[i]))
+            return DCME_FAULT_SEPARATOR;
     if (valid < size)
         return word[valid] == 0 ? DCME_FAULT_NUL : DCME_FAULT_ENCODING;
     return DCME_NO_FAULT;
