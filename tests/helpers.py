@@ -59,7 +59,7 @@ def options_of(options, words=None, **more):
 COMPRESSORS = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
-    "xz": lzma.compress,
+    "xz": lambda data: lzma.compress(data, preset=0),
     "zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
 }
 

@@ -84,6 +84,6 @@ def test_only_hash_values_that_occur_take_memory(cli):
 def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(cli):
     found = []
     for given in ("texts.txt", "named.tsv", "shard0.txt shard1.txt shard2.txt"):
-        cli(f"{FIT} {given} --output m --quiet")
+        cli(f"{FIT} {given} --no-choose --output m --quiet")
         found.append(arrays_in("m"))
     assert found[0] == found[1] == found[2]

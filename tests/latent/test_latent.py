@@ -30,7 +30,7 @@ def quick(**more):
 @pytest.mark.parametrize("init", ["auto", "kmeans", "quadratic"])
 def test_clusters_of_blobs(init):
     X, y = blobs()
-    model = quick(latent=3, init_method=init)
+    model = quick(latent=3, init_method=init, starts=5)
     found = model.fit_predict(X)
     assert metrics.normalized_mutual_info_score(y, found) > 0.99
     assert np.array_equal(found, model.labels_) and np.array_equal(found, model.predict(X))

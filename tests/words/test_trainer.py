@@ -128,7 +128,7 @@ def test_rows_that_are_not_finite_are_an_error(objective):
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 def test_an_exception_of_the_callback_stops_the_threads(monkeypatch, failure, threads):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
-    text = lines([20] * 40_000)
+    text = lines([20_000] * 40)
     run = Trainer(
         *text, options_of({"negative": 20, "sample": 0.0}, dim=300, window=10, threads=threads)
     )
