@@ -28,7 +28,7 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
         if number % 50 == 0:
             words.append(f"rare{number}")
         text.append(" ".join(words))
-    Path(path).write_text(end.join(text), encoding="utf-8", newline="")
+    Path(path).write_text(end.join(text), newline="")
     return str(path)
 
 

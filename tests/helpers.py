@@ -283,7 +283,7 @@ def write_table(path, rows, kind=None):
     path = Path(path)
     kind = kind or path.suffix[1:]
     if kind == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif kind in ("csv", "tsv"):
         with path.open("w", newline="", encoding="utf-8") as file:
             names = list(rows[0]) if rows else []

@@ -42,7 +42,7 @@ def of_shell(line):
     """Return the model that a command writes, and its answers."""
 
     def made():
-        Path("docs.tsv").write_text(DOCS, encoding="utf-8")
+        Path("docs.tsv").write_text(DOCS)
         assert run([*line.split(), "--output", "m", "--quiet"]) == 0
         return dw.load("m")
 

@@ -76,8 +76,3 @@ def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
     cli(f"{TRAIN} --objective nce --output m")
     assert described("m")["features"]["lead_ngrams"] == of_lead
     assert counted == [range(2, of_lead + 1)]  # none that are dropped later
-
-
-def test_a_dry_run_counts_the_pairs(cli):
-    plans = [cli.json(f"{TRAIN} --output m --dry-run {more}") for more in ("", "--ngrams 1")]
-    assert plans[0]["features"] > 2 * plans[1]["features"]

@@ -125,9 +125,10 @@ def test_other_models_have_subwords(cli, corpus, command):
     assert any(name.startswith(" ") for name, _ in load_classifier("s").explain(label="ung"))
 
 
-def test_a_dry_run_counts_them(cli, corpus):
-    plans = [cli.json(f"{TRAIN} --output m --dry-run {more}") for more in ("", "--subwords none")]
-    assert plans[0]["features"] > plans[1]["features"]
+def test_a_dry_run_counts_them_and_pairs(cli, corpus):
+    fewer = ("", "--subwords none", "--subwords none --ngrams 1 --lead-ngrams 1")
+    counts = [cli.json(f"{TRAIN} --output m --dry-run {more}")["features"] for more in fewer]
+    assert counts[0] > counts[1] > 1.5 * counts[2]
 
 
 @pytest.mark.bits

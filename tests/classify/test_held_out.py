@@ -87,7 +87,7 @@ SAID = {  # a command, and what its held-out documents chose
 
 @pytest.mark.parametrize("line", SAID)
 def test_held_out_documents_say_what_they_chose(cli, here, line):
-    (here / "docs.tsv").write_text(DOCS * 20, encoding="utf-8")
+    (here / "docs.tsv").write_text(DOCS * 20)
     cli(f"{line} --holdout 0.25 --output m --threads 1")
     said = [one for one in cli.err.splitlines() if "held-out: " in one]
     assert said and all(one.endswith(f" documents{SAID[line]})") for one in said), said
@@ -95,7 +95,7 @@ def test_held_out_documents_say_what_they_chose(cli, here, line):
 
 @pytest.mark.parametrize("more, chose", [("", False), (" --max-bytes 9000", True)])
 def test_documents_that_choose_a_size_say_so(cli, here, more, chose):
-    (here / "docs.tsv").write_text(DOCS * 20, encoding="utf-8")
+    (here / "docs.tsv").write_text(DOCS * 20)
     cli("classify train docs.tsv --output m --threads 1")
     found = cli.json(f"fuse shrink m --output s --holdout docs.tsv{more}")
     assert found["chose_levels"] is chose

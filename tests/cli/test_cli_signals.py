@@ -77,32 +77,31 @@ def test_a_signal_outside_of_training_is_the_exit_code(number, where):
     assert ended.stderr == "error: interrupted\n" or "hangs" in where
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_after_the_command_prints_nothing(number):
-    script = (
-        "import atexit, os, sys, time\n"
-        "from dcme_w2v.cli import main\n"
-        f"atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(9)))\n"
-        "main.run = lambda arguments, prepare: prepare()\n"
-        "main.main([])\n"
-    )
-    ended = python("-c", script)
+AFTER = """
+import atexit, os, sys, time
+from dcme_w2v.cli import main
+atexit.register(lambda: (os.kill(os.getpid(), {}), time.sleep(9)))
+main.run = lambda arguments, prepare: prepare()
+main.main([])
+"""
+WHILE_IMPORTED = """
+import os, sys
+from dcme_w2v.__main__ import main
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == 'dcme_w2v.cli.main':
+            os.kill(os.getpid(), {})
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "script, number", [*((AFTER, one) for one in SIGNALS), (WHILE_IMPORTED, signal.SIGINT)]
+)
+def test_a_signal_after_a_command_or_while_it_is_imported_prints_nothing(script, number):
+    ended = python("-c", script.format(int(number)))
     assert (ended.returncode, ended.stderr) == (-number, "")
-
-
-def test_an_interrupt_while_modules_are_imported_prints_no_traceback():
-    script = (
-        "import os, signal, sys\n"
-        "from dcme_w2v.__main__ import main\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, *rest):\n"
-        "        if name == 'dcme_w2v.cli.main':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "main()\n"
-    )
-    ended = python("-c", script)
-    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 
 @pytest.mark.skipif(shutil.which("nohup") is None, reason="needs nohup")

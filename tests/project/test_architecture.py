@@ -56,7 +56,7 @@ def test_functions_are_short():
     long = {
         (path.relative_to(PACKAGE).as_posix(), node.name)
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.FunctionDef) and lines_of(node) > LONGEST
     }
     assert not long
@@ -105,7 +105,7 @@ def test_files_are_opened_for_writing_in_one_place():
     for path in PACKAGE.rglob("*.py"):
         if path.name not in WRITERS:
             calls = (
-                one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Call)
+                one for one in ast.walk(ast.parse(path.read_bytes())) if isinstance(one, ast.Call)
             )
             found += [f"{path.relative_to(PACKAGE)}:{one.lineno}" for one in calls if _writes(one)]
     assert not found, "write through files.atomic"

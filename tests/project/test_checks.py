@@ -55,7 +55,7 @@ def test_short():
 
 def pytest_of(folder, reason, **settings):
     """Run three tests, one of which is skipped, with the settings of tests/conftest.py."""
-    Path("test_it.py").write_text(SKIPPING.format(reason), encoding="utf-8")
+    Path("test_it.py").write_text(SKIPPING.format(reason))
     return python(
         "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
         "-c", ROOT / "pyproject.toml", folder / "test_it.py",
@@ -71,7 +71,7 @@ def test_a_skip_that_is_not_listed_fails(here):
 def test_what_is_skipped_is_run_later(here):
     done = pytest_of(here, "for no reason", DCME_W2V_SKIPS="skipped", DCME_W2V_REST="")
     assert done.returncode == 0 and "2 passed, 1 skipped" in done.stdout
-    (name,) = Path("skipped").read_text(encoding="utf-8").splitlines()
+    (name,) = Path("skipped").read_text().splitlines()
     assert name.endswith("::test_it")
     done = pytest_of(here, "only root can", DCME_W2V_SKIPS="listed", DCME_W2V_REST="skipped")
     assert done.returncode == 0 and "1 passed, 1 skipped" in done.stdout

@@ -135,7 +135,7 @@ def corpus(tmp_path, monkeypatch):
     words = ["king", "queen", "man", "woman", "the", "and", "a"] + [f"w{i}" for i in range(53)]
     shuffled = random.Random(1)
     lines = [" ".join(shuffled.sample(words, 10)) for _ in range(400)]
-    Path("corpus.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path("corpus.txt").write_text("\n".join(lines) + "\n")
 
 
 def failures_of(tests):

@@ -107,7 +107,7 @@ def test_the_copy_of_blas_that_is_loaded_later_has_one_thread_too():
 
 def fused(path):
     """Fit a classifier from few labels."""
-    Path("docs.tsv").write_text(DOCS, encoding="utf-8")
+    Path("docs.tsv").write_text(DOCS)
     assert run(f"fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output {path}".split()) == 0
 
 

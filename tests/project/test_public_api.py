@@ -185,7 +185,7 @@ def test_help_imports_nothing_slow():
 
 def test_static_tools_see_the_names():
     """The branch with the imports is not one that a tool knows not to be run."""
-    tree = ast.parse(Path(dw.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(dw.__file__).read_bytes())
     value = next(
         one.value for one in tree.body
         if isinstance(one, ast.Assign) and one.targets[0].id == "TYPE_CHECKING"

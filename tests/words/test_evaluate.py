@@ -30,7 +30,7 @@ def questions():
         lines.append("word1 word2 word3 unheard-of")
     lines += ["word1 word2 word3", "", "word1 word1 word2 word2", "word1 word2 word1 word2"]
     path = Path("questions.txt")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
@@ -42,7 +42,7 @@ def pairs():
         lines.append(f"{a.title()}\t{b}\t{random.integers(0, 20) / 2}")
     lines += ["word1\tnever-seen\t3", "", "word1\tword2"]
     path = Path("pairs.tsv")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
@@ -102,7 +102,7 @@ def test_similarity_equals_gensim(pairs, limit):
 )
 def test_undefined_correlation_is_an_error(text):
     path = Path("pairs.tsv")
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     with pytest.raises(
         FormatError, match=r"pairs\.tsv: .*(with different ratings|contains no word pairs)"
     ):

@@ -58,7 +58,7 @@ def by_hand(sentences, input, output, window, bias):
 
 def test_text_is_split_as_in_training():
     text = write_corpus("lines.txt", lines=90)
-    lines = Path(text).read_text(encoding="utf-8").split("\n")
+    lines = Path(text).read_text().split("\n")
     Path("words.txt").write_text("\n\n".join(line.replace(" ", "\n") for line in lines))
     options = {"dim": 8, "epochs": 1, "threads": 1, "min_count": 4}
     by_line = dw.train("lines.txt", **options)
@@ -73,7 +73,7 @@ def test_rare_words_are_predicted_as_the_unknown_word():
     write_corpus("c.txt", lines=90)
     options = {"dim": 8, "epochs": 1, "threads": 1, "min_count": 4}
     every = eval_likelihood(dw.train("c.txt", unk="<unk>", **options), "c.txt")["words"]
-    lines = [line.split() for line in Path("c.txt").read_text(encoding="utf-8").splitlines()]
+    lines = [line.split() for line in Path("c.txt").read_text().splitlines()]
     assert every == sum(len(line) for line in lines if len(line) > 1)
     assert eval_likelihood(dw.train("c.txt", **options), "c.txt")["words"] < every
 

@@ -44,7 +44,7 @@ def corpus(here):
 
 
 def test_sentences_in_memory_with_held_out_text_in_a_file(corpus):
-    lines = [line.split() for line in Path(corpus).read_text(encoding="utf-8").splitlines()]
+    lines = [line.split() for line in Path(corpus).read_text().splitlines()]
     v = dw.train(lines, holdout=str(corpus), **QUICK)
     assert v.manifest["heldout_log_probability"] < 0
 
@@ -63,7 +63,7 @@ def same(one, other):
 
 def forms(path):
     """Return a file's text in every form of a corpus."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = Path(path).read_text().splitlines()
     tokens = [line.split() for line in lines]
     return {
         "a path": Path(path),
@@ -82,7 +82,7 @@ def forms(path):
 @pytest.mark.bits
 def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
     expected = dw.train(str(corpus), **QUICK)
-    assert expected.counts.sum() == len(Path(corpus).read_text(encoding="utf-8").split())
+    assert expected.counts.sum() == len(Path(corpus).read_text().split())
     for name, form in forms(corpus).items():
         assert same(dw.train(form, **QUICK), expected), name
 
