@@ -128,35 +128,14 @@ def test_a_label_that_vanishes_fades_only_if_wanted():
     assert shares[0] > 0.9 and shares[0.5] < 0.5, shares
 
 
-@pytest.mark.parametrize(
-    "first, more, message",
-    [
-        ("--solver lbfgs", "", "was trained with L-BFGS, which cannot continue"),
-        ("--objective tree", "", "was trained with label trees, which cannot continue"),
-        (
-            "",
-            "--ngrams 2",
-            "--ngrams 2: cannot be changed, because --init first was trained with 1; omit",
-        ),
-        (
-            "",
-            "--hashing 1024",
-            "--hashing 1024: cannot be changed, because --init first was trained without",
-        ),
-        (
-            "",
-            "--loss softmax",
-            "--loss softmax: cannot be changed, because --init first was trained with",
-        ),
-        ("", "--checkpoint c", "--checkpoint: is not supported with --init"),
-        ("", "--resume c", "--resume: "),
-        ("", "--tune 5", "--tune: is not supported with --init"),
-    ],
-)
-def test_what_cannot_continue_is_one_line(cli, days, first, more, message):
-    cli("classify train 1.tsv -o first --quiet", *first.split())
-    said = cli.error("classify train 2.tsv --init first -o second --quiet", *more.split())
-    assert message in said and not Path("second").exists()
+@pytest.mark.parametrize("first, kind", [
+    ("--solver lbfgs", "L-BFGS"), ("--objective tree", "label trees"),
+])  # fmt: skip
+def test_what_cannot_continue_is_one_line(cli, days, first, kind):
+    cli(f"classify train 1.tsv -o first --quiet {first}")
+    said = cli.error("classify train 2.tsv --init first -o second --quiet")
+    assert f"was trained with {kind}, which cannot continue" in said
+    assert not Path("second").exists()
 
 
 def test_vectors_may_have_new_columns(cli, days):
