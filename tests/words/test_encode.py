@@ -225,7 +225,7 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
     monkeypatch.setattr(space, "memory_limit", lambda: 1_000_000)
     monkeypatch.setattr(reading, "memory_for", lambda held: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
-    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
+    with pytest.raises(OutOfMemoryError, match=r"distinct words requires .* count parts"):
         run(paths, ALL, _block_bytes=1_000)
 
 

@@ -155,5 +155,5 @@ def test_a_table_of_phrases_applies_to_other_text(corpus, cli):
 )  # fmt: skip
 def test_invalid_tables(corpus, line):
     (corpus / "t").write_bytes(line.encode("latin-1"))
-    with pytest.raises(FormatError, match=r"t:1: is not a phrase .*save_table"):
+    with pytest.raises(FormatError, match=r"t:1: the line is not a phrase .*save_table"):
         PhraseTable.load("t")

@@ -81,7 +81,11 @@ def test_divergence_is_an_error():
         list(map(run.epoch, numbers))
     message = str(caught.value)
     assert f"epoch {next(numbers)} " in message
-    assert "objective=dcme" in message and "lr=5, now " in message and "lower lr" in message
+    assert (
+        "objective=dcme" in message
+        and "lr=5, current learning rate " in message
+        and "lower lr" in message
+    )
 
 
 CYCLES = {

@@ -116,7 +116,7 @@ def test_objects_cannot_be_changed(name):
         ({"counts": [[1]] * 5}, "counts: must be a list of nonnegative"),
         ({"counts": [1]}, "1 counts"),
         ({"words": ["king", "", "x", "y", "z"]}, "word 2 is empty"),
-        ({"words": ["a", "b", "a", "y", "z"]}, "the word 'a' occurs twice, at 0 and 2"),
+        ({"words": ["a", "b", "a", "y", "z"]}, "the word 'a' occurs twice, at positions 0 and 2"),
         ({"words": [1, 2, 3, 4, 5]}, "words: must be strings"),
         ({"vectors": [1.0]}, r"vectors has the shape \(1,\)"),
         ({"vectors": [[]] * 5}, r"vectors has the shape \(5, 0\)"),
