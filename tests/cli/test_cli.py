@@ -91,7 +91,7 @@ def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
          "threads (ulimit)\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (ValueError("odd\nthing"), 1,
-         "error: ValueError: odd thing; this is a bug, please report what --debug prints\n"),
+         "error: ValueError: odd thing; this is a bug; please report what --debug prints\n"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_and_a_traceback_only_with_debug(cli, monkeypatch, error, code, line):
