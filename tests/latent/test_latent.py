@@ -138,7 +138,7 @@ def test_one_label_is_an_error():
 def test_divergence_is_reported(monkeypatch):
     monkeypatch.setattr("dcme_w2v.latent.cost.Cost.fit_posterior", lambda self: float("nan"))
     X, y = blobs(20)
-    with pytest.raises(DivergedError, match=r"iteration 1 \(l2=3e-06\)"):
+    with pytest.raises(DivergedError, match=r"iteration 1 with l2=3e-06"):
         quick().fit(X, y)
 
 

@@ -132,7 +132,7 @@ def test_a_regular_file_has_a_largest_size():
     write("a", b"abcd")
     before = lowest_descriptor()
     assert read_regular("a", 4) == b"abcd"
-    with pytest.raises(FormatError, match="a: has 4 bytes, but at most 3 can be read; use"):
+    with pytest.raises(FormatError, match="a: has 4 bytes, but at most 3 bytes can be read; use"):
         read_regular("a", 3)
     assert lowest_descriptor() == before
 
