@@ -29,12 +29,12 @@ def rows_of(size):
     return csr_matrix(sparse_random(size, 30, 0.2, "csr", np.float32, random_state=1))
 
 
-def made(given, threads=1, size=10_000):
+def made(given, threads=1, size=30_000):
     """A training before its first epoch; equal each time."""
     # Algorithm 1 of DCME may diverge at higher rates, as several threads happen to interleave.
     options = {"epochs": 2, "lr": 0.002, "threads": threads, **given}
     if given in WORDS:
-        ids, counts = corpus(tokens=size)
+        ids, counts = corpus(tokens=size // 3)
         return Trainer(np.tile(ids, 10), 10 * counts, options_of(options))
     labels = (np.arange(size) % 500).astype(np.int32)
     options = resolved(ClassifyOptions(**options), 500)
