@@ -42,6 +42,7 @@ from .constants import (
     RATE_OF_HINGE,
     TABLE_CLASSES,
     TRIAL_DOCUMENTS,
+    TRIAL_EPOCHS,
     UNEQUAL,
 )
 from .labeled import Labeled
@@ -53,8 +54,6 @@ from .trainer import ClassifierTrainer, Weights, length_and_steps
 # With the dual solver, text models are as accurate after 6 epochs as after 16.
 # With few documents, the dual solver needs 24 epochs (4 times EPOCHS_OF_DUAL).
 EPOCHS_OF_DUAL = 6
-# Trials run this fraction of the epochs, because predictions are good before weights converge.
-TRIAL_EPOCHS = 0.5
 # Candidate values of C, the inverse L2 penalty in LinearSVC; C = 0.1 is robust to wrong labels.
 STRENGTHS: tuple[float, ...] = (1.0, 0.1, 3.0)
 # The dual solver needs too many epochs if the squared row norm exceeds this limit.
