@@ -72,8 +72,8 @@ class DocumentsJob:
             raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:
             raise CorpusError(
-                f"{self.docs[0]}: all documents have the label {classes[0]!r}; use documents with "
-                f"at least two different labels{hint}"
+                f"{self.docs[0]}: all documents have the label {classes[0]!r}, so there is only "
+                f"one class; use documents with at least two different labels{hint}"
             )
         broken = [name for name in classes if not INTEGER.fullmatch(name)]
         if (
