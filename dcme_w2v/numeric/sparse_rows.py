@@ -150,11 +150,11 @@ def rotated(
     The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
     penalty has the same scores on these rows, but takes less time to train.
     """
-    from scipy.sparse import csr_matrix
-
     count = matrix.shape[0]
     if count**2 > MOST_SQUARES * matrix.nnz:
         return matrix
+    from scipy.sparse import csr_matrix
+
     products = products_of(matrix).astype(np.float64)
     if not np.isfinite(products).all():
         return matrix
