@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import multiprocessing
 import signal
 import sys
 import tempfile
@@ -344,6 +345,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=temporary_folder()) as folder,
         dask.config.set({name: environment, "temporary-directory": folder}),
     ):
+        before = set(multiprocessing.active_children())
         cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]
             scheduler={"cls": _Scheduler, "options": {**common, "dashboard": False}},
             workers={k: {"cls": distributed.Nanny, "options": options} for k in range(workers)},
@@ -353,7 +355,13 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
         try:
             yield cluster
         finally:
+            for nanny in cluster.workers.values():
+                nanny.auto_restart = False
             _close(cluster)
+            # Workers ignore SIGTERM, so Python would wait for a worker that is still running.
+            for process in set(multiprocessing.active_children()) - before:
+                if process.name.startswith("Dask Worker"):
+                    process.kill()
 
 
 class _LocalWorker(distributed.WorkerPlugin):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import multiprocessing
 import os
 import re
 import select
@@ -472,6 +473,16 @@ if __name__ == "__main__":
         print(json.dumps(list(cluster._client.run(os.getpid).values())), flush=True)
         sys.stdin.read()
 """
+
+
+def test_workers_that_dask_does_not_stop_are_killed(monkeypatch):
+    """Python waits at exit for processes that are left, and workers ignore SIGTERM."""
+    with monkeypatch.context() as patch, open_cluster("local:1") as cluster:
+        [pid] = cluster._client.run(os.getpid).values()
+        [process] = [one for one in multiprocessing.active_children() if one.pid == pid]
+        patch.setattr(dask, "_close", lambda owner: None)
+    process.join(PATIENCE)
+    assert process.exitcode == -signal.SIGKILL
 
 
 def test_workers_end_when_the_program_is_killed(tmp_path):
