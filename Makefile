@@ -33,10 +33,9 @@ demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/guide
 demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
 	@$(BIN)/dcme-w2v demo $(if $(CORPUS),"$(CORPUS)")
 
-# Two processes, since many tests use one thread; each has some of the rooms, and half of the time.
+# Two processes, since many tests use one thread; each has some of the rooms.
 PYTEST := $(BIN)/python -m pytest
-HALF := $(wildcard $(addprefix tests/,words text formats training few_labels latent cluster scdv sentences search numeric \
-    project/test_immutable.py project/test_threads.py))
+HALF := $(wildcard $(addprefix tests/,words text formats training few_labels latent cluster scdv sentences search numeric))
 define in_two # MARKS
 	@mkdir -p build; $(PYTEST) -q -m "$1" --durations=25 -p no:cacheprovider $(HALF) \
 	    >build/tests-2.log 2>&1 & second=$$!; \

@@ -144,7 +144,9 @@ def test_words_in_too_few_or_too_many_documents_are_dropped():
     rows = features.fit_transform(documents)
     assert list(features.names) == ["sat"] and rows.shape == (4, 1)
     assert features.transform([b"the cat"]).nnz == 0
-    with pytest.raises(CorpusError, match="no word occurs in 5 to 4 documents; lower min_df"):
+    with pytest.raises(
+        CorpusError, match="no word occurs in at least 5 and at most 4 documents; lower min_df"
+    ):
         TextFeatures(FeatureOptions(min_df=5)).fit_transform(documents)
 
 

@@ -73,7 +73,7 @@ WRONG = {
     "nan": (np.where(SETS, np.nan, 0), {}, "entry nan"),
     "half": (SETS / 2, {}, "entry 0.5"),
     "duplicates": (coo_matrix(([1, 1], ([0, 0], [1, 1])), (40, 2)), {}, "entry 2"),
-    "empty": (np.zeros((40, 3)), {}, "no label"),
+    "empty": (np.zeros((40, 3)), {}, "no row has a label"),
     "one column": (csr_matrix(SETS[:, :1]), {}, "1 columns"),
     "lists": ([["a"], ["a", "b"]] * 20, {}, "MultiLabelBinarizer"),
     "names": (np.array([["a", "b"]] * 40), {}, "several columns"),
