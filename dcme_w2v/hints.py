@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 
 MIN_SIMILARITY = 0.66  # minimum spelling similarity (0 to 1) of a suggested name
-MAX_COMPARED = 64  # maximum number of characters that are compared in names
+MAX_COMPARED = 64  # maximum number of characters per name that are compared
 
-# Maps options of other programs to options of this program, separated by |.
-# If an option has several replacements, messages suggest the first that the command has.
+# Maps options of other programs to options of this program; | separates several replacements.
+# If there are several replacements, messages suggest the first one that the command supports.
 _OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
@@ -54,7 +54,8 @@ multi-label multilabel label-separator: omit it: a document may have several lab
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
 """
 
-# Maps commands of other programs to commands of this program; the first that exists is suggested.
+# Maps commands of other programs to commands of this program; messages suggest the first that
+# exists.
 _COMMANDS = """
 nn nearest most-similar distance get-nearest-neighbors similar: neighbors
 word-analogy odd-one-out doesnt-match: neighbors
@@ -81,7 +82,7 @@ help: --help
 version: --version
 """
 
-# Maps attributes of other packages and their vector classes to their equivalents in this package.
+# Maps functions, methods and classes of other packages to their equivalents in this package.
 _ATTRIBUTES = """
 most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
 neighbors: v.most_similar(word)

@@ -52,7 +52,7 @@ UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Duration and interval (seconds) of retries when Windows cannot replace a file that is open.
+# Total duration and interval (in seconds) of retries if Windows cannot replace an open file.
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01
 
 # Paths of the Linux control groups, which can limit a container's CPUs and memory.

@@ -55,7 +55,8 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 _PIECE_BYTES = 8 << 20  # maximum chunk size in bytes for writing arrays
-MAX_HEADER = 100_000_000  # maximum size of a safetensors header in bytes (the library's own limit)
+# Maximum size of a safetensors header in bytes, as in the safetensors library.
+MAX_HEADER = 100_000_000
 # Maps each file kind to the class ("module:class") whose method `load` reads files of this kind.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
@@ -133,7 +134,7 @@ class Model:
         width : int
             Number of columns.
         """
-        from scipy.sparse import csr_matrix  # imported here, because only sparse rows need scipy
+        from scipy.sparse import csr_matrix  # import scipy here, because only sparse rows need it
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
@@ -161,7 +162,8 @@ class Model:
     def checked_words(self, words: Words) -> Words:
         """Return `words` unchanged; raise `FormatError` if any word is not a valid feature name."""
         faults = word_faults(words)
-        faults[SEPARATOR] = 0  # allow spaces, because a feature can consist of several words
+        # Allow spaces in feature names, because a feature can consist of several words.
+        faults[SEPARATOR] = 0
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
             raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
@@ -225,7 +227,8 @@ def recorded_arguments() -> list[str] | None:
 
 def command_of(arguments: Any) -> str | None:
     """Format recorded arguments as a shell command line; return None if none were recorded."""
-    with contextlib.suppress(TypeError, KeyError):  # records of other programs may be invalid
+    # Ignore invalid records, which another program may have written.
+    with contextlib.suppress(TypeError, KeyError):
         return shlex.join([_PROGRAM, *arguments[1:]])
     return None
 
@@ -333,7 +336,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # Accept every kind in OF_CLASSES, because the documents determine which of them is written.
+    # Allow overwriting every kind in OF_CLASSES: only the documents determine which one is written.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists, but is not a {kind} model; choose another file")
 
@@ -492,7 +495,7 @@ def contents(file: Any, path: PathLike) -> U8:
     begin, size = file.tell(), os.fstat(file.fileno()).st_size
     if size > max(READ_BYTES, begin):
         mapped = np.memmap(file, np.uint8, "r", begin)
-        mapped.filename = os.fspath(path)  # `check_mapped` needs the name of the memory-mapped file
+        mapped.filename = os.fspath(path)  # `check_mapped` reads this attribute in error messages
         return mapped
     data = np.fromfile(file, np.uint8)
     data.flags.writeable = False
@@ -531,7 +534,7 @@ def read_npy(path: PathLike) -> Array:
                 return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
-        except Exception as error:  # numpy passes on every exception of Python's parser
+        except Exception as error:  # numpy propagates every exception of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(
                 f"{os.fspath(path)}: is corrupt ({said}); write the file again"

@@ -46,7 +46,8 @@ _ARRAY = ": is a JSON array; write one JSON object per line, as jq -c '.[]' does
 # Each requested column must occur in one of the first SEEN_ROWS lines of a JSON lines file.
 SEEN_ROWS = 1000
 DELIMITERS = ",\t;|"
-DATASET_INFO = "dataset_info.json"  # file in which the datasets library describes the columns
+# File in which the Hugging Face datasets library describes a dataset's columns.
+DATASET_INFO = "dataset_info.json"
 _HEAD = 4096  # number of bytes at the start of a file from which its format is detected
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _SHOWN = 20  # maximum number of column names that an error message lists
@@ -176,9 +177,10 @@ def check_no_table(path: str, head: bytes) -> None:
         return
     try:
         names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
-    except CorpusError:  # the source is not a file that can be opened as a table
+    except CorpusError:  # the file cannot be opened as a table, so the names are unknown
         names = []
-    except (ValueError, RecursionError):  # the file is plain text whose first character is a brace
+    # The file is plain text that begins with a brace, not JSON.
+    except (ValueError, RecursionError):
         return
     listed = f": {_listed(names)}" if names else ""
     raise CorpusError(f"{path}: is {kind}; select its text column with --text-column{listed}")
@@ -471,7 +473,7 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
         else:
             source = pa.ipc.open_file(pa.OSFile(path))
         return source, source.schema
-    except NotImplementedError as error:  # the file has an undefined type, so it is corrupt
+    except NotImplementedError as error:  # a column has an undefined type, so the file is corrupt
         raise ValueError(str(error)) from None
 
 
@@ -481,7 +483,7 @@ def _arrow_records(
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: {kind} cannot be read compressed; decompress the file")
     source, schema = _opened(table.path, kind, reader)
-    import pyarrow as pa  # `_opened` has already reported an error if pyarrow is missing
+    import pyarrow as pa  # `_opened` has already raised an error if pyarrow is not installed
 
     empty = pa.RecordBatch.from_pylist([], schema)
     missing = {name for name in table.names if _column(empty, name) is None}
@@ -539,7 +541,7 @@ def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None
     if found is None and (about := Path(table.path).parent / DATASET_INFO).is_file():
         features = read_json(about, "write the folder again").get("features")
         found = features.get(column) if isinstance(features, dict) else None
-    # A list column describes its values in its field "feature".
+    # In the metadata, the entry "feature" of a list column describes the type of the list items.
     while isinstance(found, dict) and "feature" in found:
         found = found["feature"]
     names = found.get("names") if isinstance(found, dict) else None
@@ -597,7 +599,7 @@ def _lists(column: Any, step: int, path: str) -> Iterator[list[Any]]:
     def values(part: Any) -> list[Any]:
         try:
             return part.to_pylist()
-        except ValueError:  # pyarrow converts nanoseconds only if pandas is installed
+        except ValueError:  # pyarrow converts nanosecond timestamps only if pandas is installed
             import_optional("pandas", " to read nanoseconds", f"{path}: ", CorpusError)
             raise
 
@@ -636,7 +638,8 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # Highly compressed data may need a large dictionary for even one row, so assume few rows.
+        # In highly compressed files, decoding even one row may need a large dictionary, so assume
+        # that a row group has only 16 rows.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)

@@ -160,7 +160,7 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
         head = head_of(path)
     except ArchiveError:
         return "binary file"
-    except CorpusError:  # reading the file later raises this error again
+    except CorpusError:  # ignore the error here, because reading the file raises it again
         return None
     if tables or b"\0" not in head:
         return None
@@ -272,7 +272,8 @@ class Corpus:
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
         within_line, size = False, self.sizes[number]
-        # Use a small buffer for small files: zeroing a large buffer takes longer than reading them.
+        # Use a small buffer for a small file: zeroing a large buffer takes longer than reading the
+        # file.
         block = self._block_bytes if size is None else min(self._block_bytes, max(size, 1 << 16))
         while True:
             # Double the buffer, so that a very long word in `rest` is copied only a few times.
@@ -446,7 +447,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise an error before work starts if the --holdout file is missing or part of the corpus."""
-    with without_warnings():  # the same warnings are issued later, when the corpus is read
+    with without_warnings():  # suppress warnings that are issued again when the corpus is read
         given = [like(holdout, corpus[0])] if corpus else [holdout]
         held, trained = (list(map(str, expand(one))) if one else [] for one in (given, corpus))
     for path in trained:

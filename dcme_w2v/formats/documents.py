@@ -258,7 +258,7 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
     return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
-# Feature names of the positions before the first token and after the last token of a sentence.
+# Placeholders for the tokens before the start and after the end of a sentence in feature names.
 START, END = "<s>", "</s>"
 AFFIX = 4  # maximum length of prefix and suffix features in characters
 

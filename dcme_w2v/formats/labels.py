@@ -13,7 +13,7 @@ _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _ITEMS = rf"\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*"
 _LIST_OF_ITEMS = re.compile(rf"\s*(?:\[{_ITEMS}\]|\({_ITEMS}\)|\{{{_ITEMS}\}})\s*")
 _EMPTY = "[]", "()", "{}", "set()"  # spellings of an empty list in a text column
-# Values that mean "the label applies" in a column of zeros and ones.
+# Values that mean "the label applies" in an indicator column (1 or 0, true or false).
 _YES = "1", "True", "true", "TRUE"
 INDICATORS: dict[tuple[str, ...], bool] = {
     (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
@@ -52,7 +52,8 @@ def labels_in(name: str, value: Any) -> tuple[str, ...]:
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)
-    # Booleans are instances of int, and columns with missing values store integers as floats.
+    # Accept numbers, because `bool` is a subclass of `int`, and because columns with missing values
+    # store integers as floats.
     if isinstance(value, int | float):
         value = [value]
     items = value if isinstance(value, list) else [value]
@@ -82,7 +83,7 @@ def _listed_labels(name: str, text: str) -> list[Any]:
             found = ast.literal_eval(text.strip())
             found = sorted(found, key=str) if isinstance(found, set) else found
             return [found] if isinstance(found, str) else list(found)
-    # The text is not a valid Python list, for example because it contains the literal 07.
+    # The text is not a valid Python list, for example because it contains 07.
     except (ValueError, SyntaxError):
         pass
     raise ValueError(

@@ -152,11 +152,11 @@ def _write_parquet(
     def array(name: str, values: Sequence[Any]) -> Any:
         try:
             return pa.array(values, known.get(name))
-        except UnicodeEncodeError:  # a string contains unpaired surrogates
+        except UnicodeEncodeError:  # replace unpaired surrogates, which cannot be encoded as UTF-8
             values = _encodable(values)
-        except OverflowError:  # an integer does not fit in int64
+        except OverflowError:  # an integer does not fit in int64, so try uint64, then text
             known[name] = pa.string() if known.get(name) == pa.uint64() else pa.uint64()
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values in the chunk have different types
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # convert values of different types to text
             known[name], values = pa.string(), [*map(_as_text, values)]
         return array(name, values)
 

@@ -42,7 +42,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 MTX = (".mtx",)
 
-# Limits against decompression bombs; real data never compresses to 1/200 of its size.
+# Limits that detect decompression bombs; real data is never compressed to 1/200 of its size.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -203,7 +203,8 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     """
     found: Labels = []
     for number, line in read_lines(path):
-        # Stop at the first extra line, because reading all lines could take too much memory.
+        # Raise an error at the first extra line, because reading all lines could take too much
+        # memory.
         if rows is not None and number > rows:
             raise FormatError(
                 f"{path}: has more than {rows} lines, but there are {rows} rows; write one line "

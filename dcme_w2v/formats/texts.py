@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.opening import is_utf8
 
-# Matches a token with undecodable bytes; the lookbehind at its start makes the search linear.
+# Matches a token with undecodable bytes. The lookbehind makes the search time linear.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 _TOKEN = re.compile("[^ \t\n\r\v\f]+")
@@ -150,7 +150,8 @@ def told_texts(items: Any) -> list[Text]:
 
 
 def _as_text(item: Any, place: str, errors: str) -> Text:
-    item = item.as_py() if hasattr(item, "as_py") else item  # pyarrow scalars become Python values
+    # Convert pyarrow scalars to Python values.
+    item = item.as_py() if hasattr(item, "as_py") else item
     try:
         text = b"" if is_null(item) else text_of(item, errors)
     except ValueError as error:

@@ -105,7 +105,7 @@ class Words(Sealed, Immutable, Sequence[str]):
             return None
         if self._index is None:
             self._scans += 1
-            if self._scans <= _SCANS:  # building an index takes longer than a few linear searches
+            if self._scans <= _SCANS:  # a few linear searches are faster than building an index
                 starts, lengths = self.offsets[:-1], np.diff(self.offsets)
                 rows = np.flatnonzero(lengths == len(wanted))
                 for place, letter in enumerate(wanted):
@@ -171,7 +171,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted at a time
+_WRITTEN_AT_ONCE = 1 << 16  # number of words that are formatted together
 
 
 class Vocabulary(Words):

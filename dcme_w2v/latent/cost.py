@@ -21,9 +21,9 @@ from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
-OWN = -1  # label of all rows if the documents have no labels
+OWN = -1  # label of all document rows if the documents have no labels
 NEVER = np.float32(-1e30)  # used instead of log 0, because sums with -inf can be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, classes with a smaller sum of posteriors are emptied
+MIN_CLASS_SIZE = 0.5  # without labels, a latent class is emptied if its posteriors sum to less
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Cost:
         )
         self._by_label = core.Instances(data.documents, labels, total, data.classes or count)
         self._by_row = core.Instances(data.documents, every, total, count)
-        # Creating `Columns` also transposes the document matrix.
+        # The constructor of `Columns` also transposes the document matrix.
         self._columns = core.Columns(self._documents, self._by_label)
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
@@ -150,7 +150,8 @@ class Cost:
         self.sizes = counts.sum(axis=0)
         totals = self.sizes + self.smoothing * self.data.classes
         if own:
-            # Keep empty classes empty: dividing by a tiny total would let few rows refill a class.
+            # Keep empty classes empty: dividing by a tiny total would let a few rows refill an
+            # empty class.
             counts[:, totals < MIN_CLASS_SIZE] = 0
         alpha = (counts + self.smoothing) / np.maximum(totals, 1e-300)
         table = self.log_alpha[:, : self.latent]

@@ -24,10 +24,10 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations per M-step
-# Number of E-steps per EM iteration without labels, because posteriors then converge slowly.
+# Number of E-steps per EM iteration if there are no labels: the posteriors then converge slowly.
 E_STEPS = 3
 SMOOTHING = 0.1  # pseudocount that is added to the count of each label in each latent class
-EMPTY = 0.5  # latent classes with a smaller sum of posteriors are reported as empty
+EMPTY = 0.5  # latent classes whose posteriors sum to less than this are reported as empty
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,8 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    # Default: lambda of the ridge regression, divided by the number of latent classes.
+    # By default, the penalty is that of the ridge regression, divided by the number of latent
+    # classes.
     if l2 is None:
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)

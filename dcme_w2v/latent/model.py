@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KIND = "latent"
 MIN_ALPHA = 1e-300  # lower bound of the label probabilities in alpha
-_SUM = 1e-3  # maximum deviation of the sum of each row in alpha from 1
+_SUM = 1e-3  # maximum deviation of a row sum in alpha from 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +188,8 @@ class LatentClassifier(Predictor):
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Given `log p` of latent classes, return `log sum_k p_k alpha_km` for each document and m."""
-    # The largest probability of a row is at least 1 / latent, so it does not underflow.
+    # A row's largest probability is at least 1 / (number of latent classes), so it does not
+    # underflow.
     largest = log_p.max(axis=1, keepdims=True)
     alpha = alpha.astype(np.float64)
     with one_blas_thread():

@@ -79,7 +79,8 @@ class LatentOptions(Checked):
 
 L2 = 3e-6
 # By default, k-means has STARTS_UNSUPERVISED starts if there are no labels.
-# Below FEW_LATENT classes, `quadratic` is best, so it has OF_QUADRATIC times as many starts.
+# With fewer than FEW_LATENT latent classes, `quadratic` is best, so it has OF_QUADRATIC times as
+# many starts.
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 # With fewer than FEW_DOCUMENTS documents, STARTS_OF_FEW starts help to avoid local optima.
 STARTS_OF_FEW, FEW_DOCUMENTS = 30, 2000

@@ -21,10 +21,10 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
-# Of DESCENTS random descents, only the best after FIRST iterations continues.
+# Run FIRST iterations of DESCENTS random descents, then continue only the best descent.
 DESCENTS, FIRST = 3, 10
 ITERATIONS, TOLERANCE = 500, 1e-8
-# Minimum decrease per step, as a fraction of the decrease that the gradient predicts.
+# Minimum decrease in cost per step, as a fraction of the decrease that the gradient predicts.
 SUFFICIENT = 1e-4
 _MIN_STEP = 1e-12
 
@@ -181,7 +181,7 @@ def descend(
     return point, value
 
 
-# Weight of the posterior from the start method; the rest is uniform over the latent classes.
+# Weight of the start method's posterior; the remaining weight is uniform over the latent classes.
 KEPT = 0.9
 
 

@@ -44,7 +44,8 @@ class Immutable:
         )
 
 
-_OWN = ("dcme_w2v.", "scipy.sparse.")  # objects of classes in these modules also become read-only
+# `sealed` also makes objects of these modules' classes read-only.
+_OWN = ("dcme_w2v.", "scipy.sparse.")
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:

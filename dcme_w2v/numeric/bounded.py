@@ -6,7 +6,7 @@ import numpy as np
 
 from .arrays import F64
 
-# Minimum decrease per step, as a fraction of the expected decrease (Armijo 1966).
+# Minimum decrease of the objective per step, as a fraction of the expected decrease (Armijo 1966).
 SUFFICIENT = 1e-4
 SHORTEST = 1e-12  # minimum step size, at which the line search stops
 ITERATIONS = 200

@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-# Minimum squared singular value, as a fraction of the largest; smaller ones count as 0.
+# Minimum squared singular value, as a fraction of the largest one; smaller values count as 0.
 _SMALLEST = 1e-10
 
 
@@ -54,7 +54,8 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    # Use C order: products are then bit-identical to products of vectors read from a file.
+    # Return arrays in C order, because arrays read from files also have C order. The memory order
+    # affects the rounding of products.
     return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 

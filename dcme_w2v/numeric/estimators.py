@@ -179,7 +179,8 @@ def parameters(
         for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
             setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)  # Python 3.13 and later already clean docstrings
+            # Remove the indentation, as Python 3.13 and later already do.
+            text = inspect.cleandoc(cls.__doc__)
             text = text.replace("{options}\n", described(fields, names))
             text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
@@ -288,7 +289,7 @@ def check_all_labeled(y: Any) -> None:
     if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
             np.array(known, dtype=np.float64)
-            return  # if all labels are numeric strings, "-1" is an ordinary label
+            return  # if all other labels are numeric strings, "-1" is an ordinary label
     remedy = (
         "omit these rows, or use LatentClassModel or FusedFeatures, which can learn from "
         "unlabeled rows"
@@ -296,7 +297,7 @@ def check_all_labeled(y: Any) -> None:
     is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
     if not is_number or mark != -1:
         raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
-    if max(known, default=0) > 1:  # If all labels are -1, 0 or 1, -1 is an ordinary label.
+    if max(known, default=0) > 1:  # -1 is an ordinary label if no label exceeds 1
         warn(f"the label -1 of {count:,} rows counts as a class; if -1 means no label, {remedy}")
 
 
@@ -339,7 +340,8 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     filled = array.copy()
     filled[without] = array[~without][0]
     if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
-        filled = filled.astype(np.int64)  # NaN turned integer labels into floats; undo this
+        # NaN turned integer labels into floats, so convert them back.
+        filled = filled.astype(np.int64)
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 

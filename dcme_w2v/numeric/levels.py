@@ -18,7 +18,7 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS = 1 << 13  # number of bins, into which a larger set of numbers is grouped before clustering
+BINS = 1 << 13  # larger sets of numbers are grouped into this many bins before clustering
 # Suzuki and Nagata (2014) specify neither the growth of the penalty nor a stopping rule.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
@@ -135,7 +135,7 @@ def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
 
 def _clustered(numbers: F64, weights: F64, count: int) -> F64:
     """Find the optimal clustering of ascending numbers, and return the centers of the clusters."""
-    # Center the numbers, which reduces rounding errors in their squares.
+    # Center the numbers to reduce rounding errors in their squares.
     shifted = numbers - np.average(numbers, weights=weights)
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
     # D_0(j) is the loss of the first j numbers if all of them are in the cluster at 0.

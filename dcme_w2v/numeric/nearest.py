@@ -86,7 +86,8 @@ def best_rows(
             for number, left in enumerate(left_out[block]):
                 inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
                 upper[number, inside] = -np.inf
-            # Any k rows give a lower bound on the k-th score of queries with fewer than k results.
+            # The k-th best score of any k rows is a lower bound for queries with fewer than k
+            # results.
             if k < upper.shape[1] and (least == _LOWEST).any():
                 first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
                 exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)

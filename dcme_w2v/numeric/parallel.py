@@ -65,8 +65,8 @@ class _Blas:
         such a context.
         """
         with self._lock:
-            # Searching for BLAS libraries takes milliseconds. Search again only after
-            # `scipy.linalg` has loaded scipy's copy of BLAS, which `scipy.sparse` does not need.
+            # Searching for BLAS libraries takes milliseconds, so search only once, and again after
+            # `scipy.linalg` has been imported, which loads another copy of BLAS.
             has_scipy = "scipy.linalg" in sys.modules
             has_more = self._control is None or self._has_scipy != has_scipy
             if has_more:

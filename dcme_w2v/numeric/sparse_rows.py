@@ -181,7 +181,7 @@ def fit_columns(matrix: Any, columns: int) -> Any:
     return with_values(matrix, matrix.data, columns)
 
 
-MAX_COLUMNS = 2**31 - 2  # the core adds a constant column, and uses int32 column indices
+MAX_COLUMNS = 2**31 - 2  # the core adds a constant column and stores column indices as int32
 
 
 def check_rows(X: Any) -> csr_matrix:

@@ -46,7 +46,7 @@ MIN_ROWS = 3
 _COLUMNS = 100  # maximum number of dimensions to which document vectors are reduced
 _TITLE = 80  # maximum length of a title in characters
 COLORS = 12  # number of colors; all remaining groups share the last color
-# Number of groups and number of words per label, for each zoom level from coarse to fine.
+# Number of groups, and number of words per group label, for each zoom level from coarse to fine.
 _LEVELS = ((10, 3), (48, 2), (200, 1))
 _GROUP_ROWS = 30  # mean number of points per group at the finest zoom level
 _ROUNDS = 20

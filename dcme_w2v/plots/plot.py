@@ -34,10 +34,10 @@ from .figure import (
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 10  # maximum number of legend entries; the last entry can stand for all other labels
+_IN_LEGEND = 10  # maximum number of legend entries; the last one can represent all other labels
 _OF_WORDS, _OF_ROWS = 100, 2000  # default maximum numbers of words and rows in a plot
 GRAY = "#B0B0B0"
-# Candidate label positions around a point: offset to the right and upward in pixels, alignment.
+# Candidate label positions around a point: offsets in pixels (right, up) and text alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
 # Maps each kind of plot to the options that apply to it.
 OPTIONS = {
@@ -48,10 +48,11 @@ OPTIONS = {
 }
 
 
-Curve = tuple[list[float], list[float]]  # x values (epochs or processed units), y values
+# The x values (epochs or processed units) and y values of a curve.
+Curve = tuple[list[float], list[float]]
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # maximum number of points on a curve that is drawn with markers
-_MEASURES_BYTES = 1 << 26  # maximum size in bytes of a file that can contain measures
+_MEASURES_BYTES = 1 << 26  # larger files are not searched for calibration measures
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:

@@ -18,7 +18,7 @@ METHODS = ("tsne", "pca")
 DIMENSIONS = 50  # number of principal components to which vectors are reduced before t-SNE
 PERPLEXITY = 30.0
 _A_THREAD = 1000  # minimum number of rows per thread; threads for fewer rows save no time
-_EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with early exaggeration, and without it
+_EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with and without early exaggeration
 ITERATIONS = _EARLY + _LATE
 
 

@@ -29,7 +29,7 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Smaller posteriors change a unit vector by less than float32 precision, so they become 0.
+# Set smaller posteriors to 0, because they change a unit vector by less than float32 precision.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 

@@ -22,9 +22,10 @@ from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
-# Added to variances, relative to the mean variance if the mean variance is above 1.
+# Constant that is added to variances; it is multiplied by the mean variance if that exceeds 1.
 _MIN_VARIANCE = 1e-6
-_START_WORK = 3_000_000  # maximum product of points and k-means iterations; more work hardly helps
+# Maximum number of points times iterations in k-means; more iterations hardly improve the start.
+_START_WORK = 3_000_000
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -199,7 +200,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
         shares = form.logits(points.centered[rows])
-        return shares, _log_sum(shares)  # replaces the logits in `shares` with posteriors
+        return shares, _log_sum(shares)  # this call replaces the logits in `shares` with posteriors
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)

@@ -61,7 +61,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # limit that unit vectors and logarithmic weights never approach
+_MAX_NUMBER = 1e6  # far above all valid numbers in unit vectors and logarithmic weights
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +174,8 @@ class DocumentModel(Sealed, Shown):
         options, alone = self.options, self.options.representation == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         composer = None if alone else self.composer()
-        # Factor that scales the concatenation of vectors of lengths 1 and `tfidf` to length 1.
+        # Factor that scales a concatenation of two vectors, with lengths 1 and `tfidf`, to length
+        # 1.
         length = 1 / float(np.hypot(1, tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:

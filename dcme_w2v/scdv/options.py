@@ -8,7 +8,7 @@ from dcme_w2v.declarations import SEED, Checked, filled, option
 COVARIANCES = ("tied", "spherical")
 
 REPRESENTATIONS = ("scdv", "average", "tfidf")
-# Conditions under which an option applies: the model has a mixture, or it has word vectors.
+# Values of --representation to which an option applies: with a mixture, or with word vectors.
 MIXTURE = {"representation": REPRESENTATIONS[:1]}
 COMPOSED = {"representation": REPRESENTATIONS[:2]}
 

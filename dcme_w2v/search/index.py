@@ -27,7 +27,7 @@ from .options import SearchOptions
 
 SHORTEST, LONGEST = 3, 5  # minimum and maximum n-gram length, counting < and > around words
 GRAMS = 1 << 20  # number of buckets into which n-grams are hashed
-# Number of documents with the best word scores, which n-grams and vectors rerank.
+# Number of documents with the best word scores that are reranked using n-grams and vectors.
 CANDIDATES = 1000
 SIMILAR = 0.3  # minimum cosine similarity between an unknown query word and its replacements
 ALIKE = 20  # maximum number of replacements per unknown query word
@@ -120,7 +120,7 @@ class Index:
         words, counts = np.unique(known, return_counts=True)
         weights = counts * self.idf[words]
         most = float(weights.sum()) + len(unknown) * self._unknown_idf
-        # Compute n-grams only if the query has unknown words, because the computation takes time.
+        # Compute n-grams only if the query has unknown words, because the computation is slow.
         new = gram_rows(list(dict.fromkeys(unknown))) if unknown else self.grams[:0]
         grams = np.unique(np.append(self.grams[words].indices, new.indices)).astype(np.int64)
         by_gram = self.gram_idf[grams]
@@ -178,7 +178,8 @@ class Index:
         """Return the cosines between documents and a query; negative cosines become 0."""
         assert self.rows is not None
         own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
-        # Sum each row separately: a matrix product can round the scores of equal rows differently.
+        # Sum each row separately, because a matrix product can round the scores of equal rows
+        # differently.
         return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
 
     def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:

@@ -30,7 +30,7 @@ from .index import GRAMS, Index, gram_rows
 from .options import SearchOptions
 
 KIND, VERSION = "search", 1
-BEGINNING = 200  # number of characters from the start of a document that results show
+BEGINNING = 200  # number of characters that results show from the start of each document
 LISTS = ("words", "names", "beginnings")
 COUNTS = ("count_starts", "count_columns", "count_values")
 OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")
@@ -128,7 +128,8 @@ class Search(Shown):
             table = SentenceTable(for_text(self.vectors), EncodeOptions())
             rows = table.vectors_of([word] for word in words)
         index = Index(words, counts, gram_rows(list(words)), self.options, rows)
-        named = list(names)  # `names` may be complete only after all texts have been read
+        # Copy `names` only now: it can be incomplete before all texts have been read.
+        named = list(names)
         if named and len(named) != len(beginnings):
             raise UsageError(
                 f"there are {len(named)} names for {len(beginnings)} documents; pass one name per "

@@ -24,7 +24,8 @@ from dcme_w2v.words.vectors import counts_by_order
 # The constant a of the SIF paper: a word with probability p has the weight a / (a + p).
 SIF_A = 1e-3
 USIF_COMPONENTS = 5
-BEGINNING = 2  # weight of the projection of a word's row onto the row of its longest known prefix
+# Weight of the direction of a word's longest known prefix, relative to the word's own direction.
+BEGINNING = 2
 PIECE = 0.3  # norm of a single character's vector, relative to the norm of an unseen word's vector
 SENTENCE_WORDS = 11  # average number of words per sentence, as assumed in the uSIF paper
 _BLOCK = 1 << 14  # maximum number of rows that are converted to float64 at a time

@@ -19,7 +19,7 @@ from dcme_w2v.files.opening import fill
 from dcme_w2v.numeric.arrays import I64, U32, Bools
 
 ID_BYTES = 4
-PIECE = 1 << 20  # number of word IDs that are read at a time
+PIECE = 1 << 20  # number of word IDs that are read together
 LAST = np.uint32(core.LAST)  # bit of a word ID that marks the last word of a line
 NUMBER = np.uint32(core.LAST - 1)  # bits of a word ID that contain the index of the word
 

@@ -217,7 +217,7 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         other = core.NONE if rare is None else kept.ranks[rare]
-        # Extend the ranks by the IDs of dropped words and the ID that represents skipped tokens.
+        # Also assign `other` to dropped words and to the ID that represents skipped tokens.
         others = len(words) + 1 - len(kept.ranks)
         ranks = np.append(kept.ranks, np.full(others, other, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
@@ -285,7 +285,7 @@ def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
     )
 
 
-COUNTING = (VocabularyOptions, ClusterOptions)  # classes of the options that `vocab` accepts
+COUNTING = (VocabularyOptions, ClusterOptions)  # option classes whose options `vocab` accepts
 
 
 def vocab(

@@ -221,7 +221,7 @@ def count_pairs(
     return left[order], right[order], runs[order], counts[order], len(parts)
 
 
-PIECE = 1 << 18  # number of word IDs that are read at a time
+PIECE = 1 << 18  # number of word IDs that are read together
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 

@@ -294,7 +294,7 @@ class DistinctWords:
         self.table, self.known = table, len(table)
         self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = self.lost = 0
         self._errors, self._only_known = errors, only_known
-        # Upper bound on the number of lost tokens for each ID; for later IDs, the bound is `below`.
+        # Maximum number of lost tokens for each ID; for later IDs, the maximum is `below`.
         self._lost = np.zeros(self.known, dtype=np.int64)
         self._most = self._blocks = self._full = 0
 
@@ -374,7 +374,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
     """
 
     def __init__(self) -> None:
-        # For each block: the block without its text, and the number of bytes of its text.
+        # Each block without its text, and the size of this text in bytes.
         self._blocks: list[tuple[Block, int]] = []
         self._is_whole, self._error = False, ""
         self._file: Any = None
@@ -424,7 +424,8 @@ MIN_STRUCTURED = 0.9  # minimum fraction of lines that have the same structure i
 MIN_NUMBERS = 5  # minimum number of values that follow each word in a vector file
 MIN_MARKED = 0.2  # minimum fraction of lines that contain tags in markup
 MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
-MIN_CAPITALS = 0.005  # minimum fraction of capitalized tokens that also occur in lowercase
+# Minimum fraction of capitalized tokens, in raw text, that also occur in lowercase.
+MIN_CAPITALS = 0.005
 MIN_CLAUSES = 20  # minimum number of tokens in scripts without spaces, such as Thai, for a warning
 # Minimum mean token length for a warning: Thai words, for example, have two to five letters.
 MIN_CHARACTERS = 10
@@ -457,7 +458,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
             f"{name}: contains vectors (a word and numbers per line), not text; use a text file"
         )
     found = _structure(lines) or (None if is_tokenized else _raw(text.split()))
-    # Other checks report NUL bytes and CSV files, so do not warn twice.
+    # Do not warn about NUL bytes and CSV files here, because other checks report them.
     if found is not None and b"\0" not in sample and not is_named_csv(name):
         warn(f"{name}: looks like {found}")
 

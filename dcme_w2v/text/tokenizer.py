@@ -72,7 +72,7 @@ class WordPieces:
 
     def beginnings(self, count: int) -> I64:
         """For each of `count` words, return the ID of its longest prefix in the list, or -1."""
-        ids = np.array([*self._ids, count])  # the index -1 (no prefix) selects the last item
+        ids = np.array([*self._ids, count])  # the index -1 (no prefix) selects this last item
         found = np.empty(len(ids), dtype=np.int64)
         found[ids[:-1]] = ids[self._within]
         return np.where(found[:count] < count, found[:count], -1)

@@ -25,7 +25,7 @@ ASSIGNED_END = 0x40000
 # Building the tables for characters below ALPHABETS_END takes only milliseconds.
 # In UTF-8, the first byte of a character at or above ALPHABETS_END is at least LATER_BYTE.
 ALPHABETS_END, LATER_BYTE = 0x3000, 0xE3
-# Zero-width characters that occur within words in Persian and in Indic scripts.
+# Zero-width characters that are part of words in Persian and in Indic scripts.
 JOINERS = range(0x200C, 0x200E)
 # Variation selectors are removed, because they only select a glyph for the preceding character.
 VARIATION_SELECTORS = (
@@ -38,7 +38,7 @@ HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
-# Characters without case, decomposition or combining class; their ranges determine their kinds.
+# Characters without case, decomposition or combining class, whose kind depends only on the range.
 # PLAIN contains ideographs (except compatibility ideographs), Hangul syllables and private use.
 PLAIN = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
@@ -97,7 +97,8 @@ def unicode_tables(
     classes = np.zeros(end, dtype=np.int32)
     classes[numbers] = [*map(unicodedata.combining, characters)]
     pairs = _pairs(decomposed) if form else {}
-    # Map characters to replacements after normalization: lowercase letters, and 0 for digits.
+    # After normalization, convert characters to lowercase and digits to 0 if the options request
+    # it.
     mapped = {ord(c): c.lower() for c in characters if c.lower() != c} if lowercase else {}
     if digits == "zero":
         decimal = (ord(c) for c in characters if unicodedata.category(c) == "Nd")
@@ -120,7 +121,8 @@ def unicode_tables(
         decompositions=_paged(_entries(decomposed, sequences)),
         combining=_paged(classes),
         sequences=np.array(sequences, dtype=np.int32),
-        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last pair marks the end
+        # The maximum value marks the end of the pairs.
+        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),
         composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
         normalize=bool(form),
     )

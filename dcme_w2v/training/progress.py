@@ -263,7 +263,7 @@ def reporting_to(
     reporter.close()
 
 
-# Labels of held-out scores in an epoch's line; the first score has a standard error.
+# Names of held-out scores in an epoch's progress line; the first score has a standard error.
 HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",
@@ -289,7 +289,8 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            if not line.endswith("\n") and number > 1:  # a killed run left an incomplete last line
+            # Ignore an incomplete last line of a killed run.
+            if not line.endswith("\n") and number > 1:
                 return
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):

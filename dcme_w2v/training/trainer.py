@@ -77,7 +77,8 @@ class Trainer:
     def __init__(self, core: Run, options: Any, tables: Mapping[str, F32], kernels: str) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
         self.epochs: int = options.epochs or 0
-        self._mapped: Array | None = None  # data in a mapped file, to release after every poll
+        # Data from a memory-mapped file, whose pages are released after every poll.
+        self._mapped: Array | None = None
         self._before = core.progress()
         self._rows = sum(len(table) for table in tables.values())
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
@@ -166,7 +167,8 @@ class Trainer:
 
         def train() -> None:
             try:
-                # After a stop between two epochs, the first call of `epoch` may return at once.
+                # The loop is needed because, after a stop between two epochs, the first call may
+                # return at once.
                 while not self._core.epoch(number) and not stopping.is_set():
                     pass
             except DivergedError as error:

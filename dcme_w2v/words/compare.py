@@ -25,8 +25,9 @@ from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
 _ANCHORS = 5000  # number of most frequent words by which the files are aligned
-_SIMILAR = 201  # number of words with similar counts, with whose median a word's score is compared
-_SMALLEST = 1e-6  # smallest cosine distance that is not a rounding error
+# Number of words with similar counts; a word's score is compared with their median score.
+_SIMILAR = 201
+_SMALLEST = 1e-6  # smaller cosine distances can be rounding errors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 

@@ -20,7 +20,7 @@ from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # numbers of sampled words, and of neighbors that are compared per word
+_SAMPLE, _K = 300, 10  # number of sampled words, and number of neighbors compared per word
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
@@ -90,7 +90,7 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # the writer reports infinite vectors
+    with np.errstate(over="ignore"):  # no check: the writer raises an error for infinite vectors
         return np.asarray(matrix - mean.astype(np.float32))
 
 
@@ -169,10 +169,10 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
             f"--reduce={dim}: the vectors have only {matrix.shape[1]} dimensions; lower --reduce"
         )
     scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
-    rows = centered(matrix / scale)  # dividing by `scale` keeps products of rows finite
+    rows = centered(matrix / scale)  # divide by `scale`, so that products of rows do not overflow
     with one_blas_thread():
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    with np.errstate(over="ignore"):  # the writer reports infinite vectors
+    with np.errstate(over="ignore"):  # no check: the writer raises an error for infinite vectors
         return found * scale, kept

@@ -27,10 +27,11 @@ from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
 from .vectors import Vectors, load_if_path
 
-# Prevents division by zero in equation (4) of Levy and Goldberg (2014, linguistic regularities).
+# Constant that prevents division by zero in equation (4) of Levy and Goldberg (2014, linguistic
+# regularities).
 EPSILON = 0.001
 
-# Number of candidate answers; the answer is the best candidate that is not in the question.
+# Number of candidate answers; the best candidate that is not in the question is the answer.
 CANDIDATES = 5
 
 

@@ -17,7 +17,7 @@ from .language_model import LanguageModel, biases_of
 from .likelihood import figures_of, pieces
 from .trainer import Trainer
 
-# Approximate number of held-out tokens scored after each epoch, in a tenth of the epoch's time.
+# Approximate number of held-out tokens to score after each epoch, in a tenth of its training time.
 # The scoring time was measured with 100 dimensions, 70,000 words and 17 million tokens.
 SCORED = 4096
 

@@ -419,12 +419,14 @@ class PresetOptions(Checked):
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# Default options: first for all objectives, then per objective, then per objective with CBOW.
+# Default options: first for all objectives, then by objective, then by objective with CBOW.
 # docs/decisions/word-defaults.md reports the measurements behind the defaults.
 # With CBOW and ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
 # With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
-# Training with dcme diverges at rates above a few thousandths (without a prior, at nearly all).
-# CBOW with ns outputs the sum of both tables, and draws ten samples from a flatter distribution.
+# Training with dcme diverges at learning rates above a few thousandths; without a prior, it
+# diverges at nearly every learning rate.
+# CBOW with ns outputs the sum of input and context vectors, and draws ten samples from a flatter
+# distribution.
 # Stronger subsampling of frequent words compensates for the time that ten samples take.
 DEFAULTS: dict[str, Any] = {
     "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
@@ -528,7 +530,8 @@ def vectors_of(options: TrainOptions) -> str:
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
-    # Write input vectors to fastText files, which store input and output vectors separately.
+    # fastText files store input and output vectors separately, so write unchanged input vectors
+    # instead of the sum of the two.
     has_both &= vars(options).get("format") != "fasttext"
     return "sum" if options.model == "cbow" and has_both else "input"
 

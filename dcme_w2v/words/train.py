@@ -303,7 +303,8 @@ class Machine:
         if job.objective == "dcme":
             state = 5 * job.clusters * words
         buckets, lists = 0, 0
-        if ngrams is not None:  # word vectors are means of n-gram vectors, in a table of their own
+        # The additional table of n-gram vectors, whose means are the word vectors.
+        if ngrams is not None:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets

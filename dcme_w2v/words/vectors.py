@@ -30,7 +30,8 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Maximum number of words to examine, and minimum number and fraction that must look tokenized.
+# Maximum number of words to examine; minimum number, and minimum fraction, of words that must look
+# tokenized.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches a special token, such as </s> or <unk>
 _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
@@ -451,7 +452,7 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # cache only complete arrays: other threads may read the cache
+            if limit is None:  # cache only complete arrays, because other threads can read them
                 self._inverse_lengths = known
         return known[:limit]
 
@@ -475,7 +476,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has values that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    loaded._is_finite = True  # remember the result, because checking all values takes time
+    loaded._is_finite = True  # cache the result, because checking all values is slow
     return loaded
 
 

@@ -47,7 +47,8 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-ENTRY = struct.Struct("<qb")  # count and type of a dictionary entry, after its word and a NUL byte
+# Count and type, which follow each word and its NUL byte in the dictionary.
+ENTRY = struct.Struct("<qb")
 MATRIX = struct.Struct("<bqq")
 
 

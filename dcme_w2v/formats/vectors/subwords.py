@@ -117,7 +117,8 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            with np.errstate(all="ignore"):  # NaN and infinity are reported when files are read
+            # Suppress warnings here, because NaN and infinity are reported when files are read.
+            with np.errstate(all="ignore"):
                 if len(some):
                     total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)

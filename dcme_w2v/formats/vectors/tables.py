@@ -49,7 +49,7 @@ class WordTables(Immutable):
         self.words = words if isinstance(words, Words) else _distinct(words)
         self.vectors: F32 = read_only(vectors, np.float32)
         self.counts = None if counts is None else _whole_counts(counts)
-        # The context vectors, as an object of the same class.
+        # The context vectors as an object of the same class, or None.
         self.context: Any = context
         sides = [read_only(rows, np.float32) for rows in neighbors or ()]
         self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None

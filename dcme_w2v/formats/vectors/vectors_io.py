@@ -34,9 +34,11 @@ from .tables import NEIGHBORS, T, WordTables, blocks_of
 from .vectors_reader import DUPLICATE, FAULT_NAMES, MAX_DIM, Part, RowReader, no_faults, open_rows
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
-CHECKPOINT = "checkpoint"  # kind of checkpoint files; array names are the same as in vector files
+# Kind in checkpoint files, whose arrays have the same names as in vector files.
+CHECKPOINT = "checkpoint"
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes that suggest a text format other than word2vec's
+# File name suffixes that suggest a text format other than word2vec's.
+_NOT_SO = {".csv", ".tsv", ".json"}
 
 
 def save_vectors(
@@ -68,7 +70,7 @@ def save_vectors(
     chosen.write(path, tables, header)
     if not chosen.record_beside or tables.manifest is None or is_stream(path):
         return
-    target = Path(f"{os.fspath(path)}{MANIFEST}")  # no command requires this file
+    target = Path(f"{os.fspath(path)}{MANIFEST}")  # the manifest, which no command requires
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
         warn(f"{target}: was not overwritten, because it is not a manifest; rename this file")
         return
@@ -238,7 +240,7 @@ def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
     check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # a `Vocabulary` never has duplicate words
+    if not isinstance(words, Vocabulary):  # only a `Vocabulary` is known to have no duplicate words
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
@@ -363,7 +365,8 @@ def _are_lengths(found: Any) -> bool:
     return 1 <= found[0] <= found[1] <= LONGEST
 
 
-MANIFEST = ".json"  # suffix that is added to a vector file's name to name its manifest
+# Suffix that is appended to the name of a vector file to form the name of its manifest.
+MANIFEST = ".json"
 
 
 def manifest_of(
@@ -397,7 +400,8 @@ def manifest_of(
     **more
         Further keys, such as held-out scores.
     """
-    # Do not read the attribute `processor`, because `platform` starts another process for it.
+    # Do not read the attribute `processor`: `platform` starts another process to determine its
+    # value.
     system = platform.uname()
     return {
         "version": __version__,

@@ -21,7 +21,7 @@ from dcme_w2v.platform import PathLike
 
 from ..vocabulary import Words
 
-# Maps each unsupported vector format to the end of an error message: its name and a remedy.
+# Maps each unsupported vector format to the end of an error message: the format and a remedy.
 _FOREIGN = {
     "fasttext": "a fastText model, which can be read only from an uncompressed file; use its "
     ".bin file, or word vectors that convert wrote from it",
@@ -51,7 +51,7 @@ BLOCK = 8 << 20  # block size in bytes; a row must fit in one block
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# Descriptions of faults, in the same order as the fault codes in csrc/vectors/vectors.h.
+# Fault descriptions, in the same order as the fault codes in csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -95,8 +95,8 @@ class Part:
     """A block of rows from a file, with the faults in these rows."""
 
     block: U8
-    first: int  # the block's first row, as a row index in the file
-    offset: int  # the block's first row, as a byte offset in the file
+    first: int  # index of the block's first row in the file
+    offset: int  # byte offset of the block's first row in the file
     count: int
     matrix: F32 | None = None
     text: U8 = field(init=False)
@@ -162,7 +162,7 @@ class RowReader:
             )
         self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
-            # Use the most frequent row length, because a word with spaces makes a row look longer.
+            # Use the most frequent row length, because spaces within a word make a row look longer.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
             counts = Counter(len(row.split()) for row in rows if row.strip())
             self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
@@ -280,7 +280,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # Bound the number of rows by the block size: each value takes at least two bytes of text.
+        # Each value takes at least two bytes of text, so the block size limits the number of rows.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
