@@ -28,8 +28,8 @@ class TokenizerOptions(Checked):
 
     tokenize: str = option(
         "whitespace",
-        "split text at whitespace (whitespace), or into lowercase words of letters and digits "
-        "(words) (default: as recorded in VECTORS, otherwise whitespace)",
+        "how to split text: whitespace (at whitespace) or words (lowercase words of letters and "
+        "digits) (default: as recorded in VECTORS, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
@@ -50,14 +50,14 @@ class TokenizerOptions(Checked):
     )
     digits: str = option(
         "keep",
-        "keep digits (keep), replace each digit with 0 (zero), or drop digits (drop)",
+        "how to treat digits: keep, zero (replace each digit with 0) or drop",
         choices=("keep", "zero", "drop"),
         only=_RAW,
         advanced=True,
     )
     punctuation: str = option(
         "drop",
-        "drop punctuation and symbols (drop), or keep each character as a token (keep)",
+        "how to treat punctuation and symbols: drop, or keep (each character is a token)",
         choices=("drop", "keep"),
         only=_RAW,
         advanced=True,
@@ -97,7 +97,7 @@ class ColumnOptions(Checked):
     )
     keep: str | None = option(
         None,
-        "input columns (separated by commas) to copy to the output, before the labels",
+        "comma-separated input columns to copy to the output, before the labels",
         metavar="NAME",
         needs=("text_column",),
         strict=True,
@@ -119,8 +119,8 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "sentence end: line break (lines), text end (whole), punctuation (split) or empty line "
-        "(paragraphs)",
+        "sentence end: lines (line break), whole (text end), split (punctuation) or paragraphs "
+        "(empty line)",
         choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
@@ -164,7 +164,7 @@ class SubwordOptions(Checked):
     )
     buckets: int = option(
         2_000_000,
-        "number of n-gram vectors, to which n-grams are assigned by hashing",
+        "number of n-gram vectors (a hash function assigns each n-gram to one vector)",
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
@@ -185,7 +185,7 @@ class ClusterOptions(Checked):
 
     cluster: str | None = option(
         None,
-        "train on a Dask cluster: local:N for N local workers, or the scheduler's address "
+        "train on a Dask cluster: local:N (N local workers) or a scheduler address "
         "(tcp://HOST:PORT)",
         metavar="ADDRESS",
     )
@@ -208,13 +208,13 @@ class SeedsOptions(Checked):
 
     seeds: int | None = option(
         None,
-        "run with N seeds, write files such as v-1.bin and v-2.bin, and print a table",
+        "run with N seeds, write numbered files (v-1.bin, v-2.bin), and print a table of measures",
         minimum=1,
         maximum=1000,
     )
     table: str | None = option(
         None,
-        "print the measures, with means and standard deviations, as a table in this format",
+        "table format for the measures of all runs, with means and standard deviations",
         choices=("markdown", "csv", "latex"),
     )
 
@@ -249,7 +249,7 @@ class CheckpointOptions(Checked):
 
     checkpoint: str | None = option(
         None,
-        "regularly save the training state to this folder, from which --resume can continue",
+        "save the training state at regular intervals to this folder, for use with --resume",
         metavar="FOLDER",
         path="folder",
     )
@@ -314,7 +314,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "held-out text to score after every epoch: a fraction of the lines, or a file",
+        "held-out text to evaluate after every epoch: a fraction of the lines, or a file",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

@@ -43,13 +43,14 @@ class FeatureOptions(Checked):
 
     by: str = option(
         "document",
-        "unit to classify: document (one per line), or token (in CoNLL sentences)",
+        "unit to classify: document (one per line) or token (in CoNLL sentences)",
         choices=("document", "token"),
         advanced=True,
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words, and as many character n-grams (default: at least 40,000)",
+        "keep the N most frequent words and the N most frequent character n-grams (default: at "
+        "least 40,000)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -57,7 +58,7 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "how to split text: into lowercase words (words), or at whitespace (spaces) (default: "
+        "how to split text: words (into lowercase words) or spaces (at whitespace) (default: "
         "words)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
@@ -65,21 +66,21 @@ class FeatureOptions(Checked):
     )
     ngrams: int | None = option(
         None,
-        "use single words and n-grams of up to N words as features (default: 1)",
+        "use sequences of 1 to N words (n-grams) as features (default: 1)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
     )
     lead: int | None = option(
         None,
-        "count the first N words of each document twice (default: 80; 0 for latent fit)",
+        "count the first N words of each document twice (default: 80, or 0 for latent fit)",
         minimum=0,
         only={"by": ("document",)},
         advanced=True,
     )
     lead_ngrams: int | None = option(
         None,
-        "also use n-grams of up to N words from the first --lead words (default: 1 or 2)",
+        "also use sequences of 1 to N words from the first --lead words (default: 1 or 2)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -88,7 +89,7 @@ class FeatureOptions(Checked):
     subwords: str | None = option(
         None,
         "also use character n-grams with MIN to MAX characters (default: 1-4 for small corpora in "
-        "classify train)",
+        "classify train, otherwise none)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
@@ -115,12 +116,12 @@ class FeatureOptions(Checked):
     )
     weighting: str = option(
         "tfidf",
-        "weight features by their count (count), by 1 + log(count) (log), or by tf-idf (tfidf)",
+        "feature weights: count (raw counts), log (1 + log(count)) or tfidf (tf-idf)",
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
         "l2",
-        "scale each document's vector to unit length (l2), or leave it unchanged (none)",
+        "how to scale document vectors: l2 (to unit length) or none (unchanged)",
         choices=("l2", "none"),
         advanced=True,
     )
@@ -190,28 +191,28 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "auto",
-        "training objective: exact loss (gd), dual clustering (dcme), sampling (nce, ns) or label "
-        "trees (tree)",
+        "objective: gd (exact loss), dcme (dual clustering), nce or ns (sampling), or tree (label "
+        "trees)",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
     )
     loss: str | None = option(
         None,
-        "loss function: softmax, or one-vs-rest squared hinge (default: hinge for up to 5,000 "
-        "classes)",
+        "loss function: softmax or hinge (one-vs-rest squared hinge) (default: hinge for up to "
+        "5,000 classes)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "optimizer: SGD (sgd), L-BFGS (lbfgs, softmax only), or dual coordinate descent (dual, "
-        "hinge only) (default: dual for few documents)",
+        "optimizer: sgd, lbfgs (softmax only) or dual (dual coordinate descent, hinge only) "
+        "(default: dual for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
         20,
-        "number of noise classes per example (nce and ns only)",
+        "number of noise classes to sample per training example (nce and ns only)",
         minimum=1,
         maximum=100000,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
@@ -220,21 +221,21 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of clusters into which dcme groups classes (default: at least 80, or 20 "
-        "with --dcme-update=paper)",
+        "maximum number of class clusters for --objective=dcme (default: at least 80, or 20 with "
+        "--dcme-update=paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
-        "dcme update rule: Algorithm 1 in the DCME paper (paper), or a robust variant (robust)",
+        "dcme update rule: paper (Algorithm 1 in the DCME paper) or robust (a robust variant)",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
     batch: int | None = option(
         None,
-        "mini-batch size (default: 16 for hinge, otherwise up to 64, depending on the number of "
+        "mini-batch size (default: 16 for hinge; otherwise at most 64, depending on the number of "
         "classes)",
         minimum=1,
         maximum=65536,
@@ -243,7 +244,7 @@ class ClassifyOptions(Checked):
     )
     epochs: int | None = option(
         None,
-        "maximum number of epochs (default: 5) or lbfgs iterations (default: 100)",
+        "maximum number of epochs or lbfgs iterations (default: 5 epochs or 100 iterations)",
         minimum=1,
         maximum=1000000,
     )
@@ -255,8 +256,8 @@ class ClassifyOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on the loss, the number of classes and held-out "
-        "documents)",
+        "initial learning rate (default: depends on the loss, the number of classes, and whether "
+        "documents are held out)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -271,7 +272,8 @@ class ClassifyOptions(Checked):
     )
     l2: float | None = option(
         None,
-        "L2 penalty: X/2 times the sum of squared weights (default: depends on the solver)",
+        "L2 regularization: add X/2 times the sum of squared weights to the loss (default: depends "
+        "on the solver)",
         minimum=0.0,
         maximum=1e6,
     )
@@ -291,7 +293,7 @@ class ClassifyOptions(Checked):
     )
     preset: str | None = option(
         None,
-        "use the settings of Algorithm 1 in the DCME paper, which suit many classes",
+        "use the settings of Algorithm 1 in the DCME paper, intended for many classes",
         presets=PRESETS,
         adapted=_adapted,
         advanced=True,
@@ -328,8 +330,8 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "time limit for comparing settings by cross-validation, or 0 for no comparison (default: "
-        "60)",
+        "time limit for comparing settings by cross-validation; 0 disables the comparison "
+        "(default: 60)",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,
@@ -345,7 +347,7 @@ class ContinueOptions(Checked):
 
     fade: float = option(
         0.0,
-        "reduce the --init model's weights and document counts by this fraction",
+        "before training, reduce the --init model's weights and document counts by this fraction",
         minimum=0.0,
         maximum=1.0,
         needs=("init",),
@@ -360,8 +362,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "combine shards: average weights once (mixture) or per epoch (iterate), vote, or sum "
-        "gradients (gradient)",
+        "how to combine shards: mixture (average once), iterate (average every epoch), vote, or "
+        "gradient (summed)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -496,7 +498,7 @@ class ShrinkOptions(Checked):
     removed = ("coding", "words")
 
     levels: int = option(
-        8, "number of levels to which weights are quantized", minimum=1, maximum=MAX_LEVELS
+        8, "number of quantization levels for the weights", minimum=1, maximum=MAX_LEVELS
     )
     keep: str | None = option(
         None,
@@ -506,7 +508,7 @@ class ShrinkOptions(Checked):
     )
     max_bytes: int | None = option(
         None,
-        "keep only as many weights as fit into a file of N bytes",
+        "keep only as many weights as fit into a model file of N bytes",
         minimum=1,
     )
 

@@ -40,19 +40,19 @@ INNER = ("batch", "min_lr", "tolerance", "max_df")
 
 probability_option = flag(
     "--min-probability P",
-    "print only labels whose probability is at least P (possibly no label)",
+    "omit labels with a probability below P, even if a document then has no label",
     type=float,
 )
 labels_option = flag(
     "--labels FILE",
-    "file with labels of .npz or .mtx rows: one line per row, separated by |",
+    "label file for .npz or .mtx rows (one line per row, labels separated by |)",
     path=READS,
     group="Input",
     advanced=True,
 )
 top_option = flag(
     "-k N",
-    "labels to print per document, or 0 for all labels above a multi-label model's threshold",
+    "number of labels per document; 0 prints all labels above a multi-label model's threshold",
     name="count",
     default=1,
     low=0,
@@ -79,7 +79,7 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "document weight per label, such as spam=3 (repeatable), or balanced for equal total weights",
+    "document weight for a label, such as spam=3 (repeatable), or balanced (equal total weights)",
     multiple=True,
     group="Objective",
 )
@@ -149,9 +149,10 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "treat classes as clusters, and compare them with the labels (NMI, Rand index, accuracy)",
+    "treat predicted classes as clusters, and compare them with the labels (NMI, Rand index, "
+    "accuracy)",
 )
-@flag("--per-class", "also print precision, recall, F1 and document count for each label")
+@flag("--per-class", "also print the precision, recall, F1 and document count of each label")
 @flag(
     "--calibration",
     "also print the observed accuracy for each range of predicted probabilities",
@@ -217,7 +218,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @threads_option
 @flag(
     "-o,--output FILE",
-    "write predictions to this file, with named columns if it is .csv, .parquet or .jsonl",
+    "write predictions to this file (with named columns in .csv, .parquet and .jsonl files)",
     path=WRITES,
     group="Output",
 )

@@ -26,10 +26,10 @@ from .streams import print_json
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
 @arguments("<corpus...")
-@output_option("FILE", "write the counts to this file (-: standard output)", TEXT)
+@output_option("FILE", "write the counts to this file (- for standard output)", TEXT)
 @flag(
     "--merge",
-    "treat CORPUS as count files written by this command, and add up their counts",
+    "add up the counts in CORPUS, which must be files written by this command",
     name="merging",
     group="Input",
 )
@@ -69,7 +69,9 @@ def vocab(
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
 @arguments("<[corpus]...")
-@output_option("FILE", "write the text with joined phrases to this file (-: standard output)", TEXT)
+@output_option(
+    "FILE", "write the text with joined phrases to this file (- for standard output)", TEXT
+)
 @options_of(PhraseOptions)
 @flag(
     "--save-table FILE",
@@ -79,7 +81,7 @@ def vocab(
 )
 @flag(
     "--read-table FILE",
-    "join the phrases in this table instead of finding new phrases",
+    "join the phrases listed in this table instead of finding phrases in CORPUS",
     path=READS,
     group="Input",
 )

@@ -42,7 +42,7 @@ def evaluate() -> None:
 )
 @flag(
     f"--method {'|'.join(ANALOGY_METHODS)}",
-    "score answers by adding cosines (3cosadd) or by multiplying cosines (3cosmul)",
+    "score of an answer: 3cosadd (sum of cosine similarities) or 3cosmul (product)",
     default=ANALOGY_METHODS[0],
 )
 @seeds_option
@@ -123,7 +123,7 @@ def _correlations(pearson: float, spearman: float) -> str:
 @flag("--window N", "number of context words on each side (default: as in training)", low=1)
 @flag(
     "--analogies FILE",
-    "analogy questions for which to report the likelihood of the correct answers",
+    "report the likelihood of the correct answers to the analogy questions in this file",
     path=READS,
 )
 @seeds_option

@@ -41,7 +41,7 @@ def fuse() -> None:
 @arguments("<labeled...")
 @flag(
     "--unlabeled DOCS...",
-    "unlabeled documents (if they have labels, these labels are ignored)",
+    "unlabeled documents (labels in these files are ignored)",
     path=READS,
     group="Input",
     multiple=True,
@@ -81,7 +81,7 @@ def fit(
 @options_of(ShrinkOptions)
 @flag(
     "--holdout DOCS...",
-    "labeled documents for evaluating both the original model and the small model",
+    "labeled documents on which to compare the original model with the small model",
     path=READS,
     multiple=True,
 )

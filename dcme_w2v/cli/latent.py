@@ -54,7 +54,8 @@ def latent() -> None:
 )
 @flag(
     "--choose N,N,...",
-    "try these numbers of latent classes, and keep the best by held-out log-likelihood",
+    "try these numbers of latent classes, and keep the model with the highest held-out "
+    "log-likelihood",
     group="Model",
     advanced=True,
 )
@@ -86,7 +87,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 )
 @flag(
     "--documents DOCS",
-    "also print the documents in these files that are most typical of each class",
+    "also print the documents in these files that are most typical of each latent class",
     path=READS,
 )
 @threads_option

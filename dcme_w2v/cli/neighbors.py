@@ -99,10 +99,10 @@ def _prompted() -> Iterator[str]:
 )
 @arguments("<vectors words=[WORD]...")
 @count_option
-@flag("--among WORDS", "print only neighbors that are in this space-separated list of words")
+@flag("--among WORDS", "print only neighbors from this space-separated list of words")
 @flag(
     "--stability VECTORS...",
-    "vector files from other seeds; for each neighbor, print how many files also list it",
+    "vector files trained with other seeds; print how many files also list each neighbor",
     name="others",
     multiple=True,
     path=READS,

@@ -102,7 +102,7 @@ def fit(
 @arguments("<model")
 @flag("-k N", "number of words to print per topic", name="words", default=10, low=1)
 @flag("--coherence DOCS", "also report topic coherence, measured on these documents", path=READS)
-@flag("--word WORD", "print only the topics of this word, which reflect its senses")
+@flag("--word WORD", "print only the topics of this word, which represent its senses")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:

@@ -17,7 +17,11 @@ from .streams import print_figures
 )
 @arguments("<model <docs...")
 @output_option("X", "output file: X.npz, X.svm, or - for svmlight on standard output")
-@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=TEXT)
+@flag(
+    "--labels FILE",
+    "write the labels of the documents to this file, one line per document",
+    path=TEXT,
+)
 @threads_option
 @json_option
 @reads_documents("docs")

@@ -43,7 +43,7 @@ KV = (
 @options_of(ConvertOptions)
 @flag(
     "--pooling static|mean",
-    "vectors to export with --to: weighted for averaging (static, the default) or unchanged (mean)",
+    "vectors to export with --to: static (weighted for averaging; default) or mean (unweighted)",
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
@@ -142,11 +142,11 @@ def info(file: str, as_json: bool) -> None:
 @arguments("<vectors")
 @flag(
     "--classes N",
-    "number of word classes, which are clusters of word vectors",
+    "number of word classes (clusters of word vectors)",
     low=1,
     required=True,
 )
-@output_option("FILE", "write the classes to this file (-: standard output)", TEXT)
+@output_option("FILE", "write the classes to this file (- for standard output)", TEXT)
 @flag("--limit N", "cluster only the first N words, normally the most frequent words", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
@@ -172,7 +172,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
 @arguments("<files...")
-@output_option("PNG", "write the plot to this file: .png, .pdf or .svg (-: standard output)")
+@output_option("PNG", "write the plot to this file: .png, .pdf or .svg (- for standard output)")
 @flag(
     "--field NAME",
     "log field to plot, such as lr (repeatable; default: losses and log-probabilities)",
@@ -182,7 +182,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @flag("--words WORDS", "words to plot, separated by spaces")
 @flag(
     "--labels FILE",
-    "file with the label of each row on its own line; labels determine the colors",
+    "file with one label per line, in row order; the labels determine the colors",
     path=READS,
 )
 @flag("--limit N", "number of words (default: 100) or rows (default: 2000) to plot", low=3)
@@ -205,10 +205,10 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     "dcme-w2v explore before.safetensors after.safetensors --output page.html",
 )
 @arguments("<vectors...")
-@output_option("HTML", "write the page to this file (-: standard output)")
+@output_option("HTML", "write the page to this file (- for standard output)")
 @flag(
     "--labels FILE",
-    "file with labels: one line per row, columns separated by tabs",
+    "file with labels (one line per row, columns separated by tabs)",
     path=READS,
 )
 @flag(

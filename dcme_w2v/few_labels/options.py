@@ -29,21 +29,21 @@ class FusedOptions(Checked):
 
     levels: int = option(
         8,
-        "number of levels to which feature impacts are rounded",
+        "number of quantization levels for feature impacts",
         minimum=1,
         maximum=MAX_LEVELS,
     )
     impact: str | None = option(
         None,
-        "how to compute feature impacts: log ratio (log), difference (centered) or the paper's "
-        "formula (paper) (default: log)",
+        "how to compute feature impacts: log (log ratio), centered (difference) or paper (the "
+        "paper's formula) (default: log)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "train the initial model on labels (supervised), or also on its own predictions "
-        "(self-training) (default: self-training)",
+        "training data of the initial model: supervised (labels) or self-training (labels and "
+        "predictions) (default: self-training)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
@@ -57,22 +57,22 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: distilled (distill), on impact levels (levels), or on levels and initial "
-        "scores (beside) (default: distill)",
+        "final model: distill (distilled), levels (on impact levels) or beside (on levels and "
+        "initial scores) (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
     folds: int = option(
         3,
-        "number of cross-validation folds for the labeled documents, stratified by class",
+        "number of stratified cross-validation folds for the labeled documents",
         minimum=2,
         maximum=1000,
         advanced=True,
     )
     choose: bool | None = option(
         None,
-        "combine four models with weights from cross-validation (default: yes, unless options "
-        "select one model)",
+        "combine four models with weights from cross-validation (default: yes, unless other "
+        "options select a single model)",
     )
     preset: str | None = option(
         None, "use the settings of Suzuki and Nagata (2014)", presets=PRESETS

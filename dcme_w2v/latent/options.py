@@ -31,7 +31,7 @@ class LatentOptions(Checked):
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
-    unsupervised: bool = option(False, "cluster the documents, ignoring their labels")
+    unsupervised: bool = option(False, "cluster the documents without using their labels")
     init_method: str = option(
         "auto",
         "method for choosing the starting point of EM (default: labels; without labels, the "
@@ -41,14 +41,14 @@ class LatentOptions(Checked):
     )
     starts: int | None = option(
         None,
-        "number of EM starting points to try (default: 1; 10 or 30 without labels)",
+        "number of EM starting points to try (default: 1 with labels, 10 or 30 without labels)",
         minimum=1,
         maximum=10000,
         advanced=True,
     )
     lsa: int | None = option(
         None,
-        "reduce rows to N dimensions by LSA, or keep all columns (0) (default: 0, or 50 with "
+        "reduce document rows to N dimensions by LSA; 0 keeps all columns (default: 0, or 50 with "
         "--unsupervised)",
         minimum=0,
         maximum=10000,
@@ -56,8 +56,8 @@ class LatentOptions(Checked):
     )
     l2: float | None = option(
         None,
-        "L2 penalty: X/2 times the sum of squared weights "
-        "(default: 3e-6, or estimated with --unsupervised)",
+        "L2 regularization: add X/2 times the sum of squared weights to the cost (default: 3e-6, "
+        "or estimated with --unsupervised)",
         minimum=0.0,
         maximum=1e6,
     )

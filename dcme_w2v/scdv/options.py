@@ -26,7 +26,7 @@ class ScdvOptions(Checked):
 
     representation: str = option(
         "scdv",
-        "document vectors: SCDV (scdv), mean word vectors (average) or tf-idf (tfidf)",
+        "document vectors: scdv (SCDV), average (mean word vectors) or tfidf (tf-idf)",
         choices=REPRESENTATIONS,
     )
     clusters: int = option(
@@ -38,20 +38,20 @@ class ScdvOptions(Checked):
     )
     covariance: str = option(
         "tied",
-        "covariance shared by all components: a full matrix (tied), or one variance (spherical)",
+        "covariance shared by all components: tied (a full matrix) or spherical (one variance)",
         choices=COVARIANCES,
         only=MIXTURE,
     )
     sparsity: float = option(
         4.0,
-        "percentage of the mean extreme entry below which entries are set to 0",
+        "set to 0 all entries below this percentage of the documents' mean extreme magnitude",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,
     )
     term_frequency: str | None = option(
         None,
-        "weight for n occurrences of a word: n (count) or 1 + ln(n) (log) (default: log for scdv, "
+        "weight for n occurrences of a word: count (n) or log (1 + ln(n)) (default: log for scdv, "
         "otherwise count)",
         choices=("count", "log"),
         advanced=True,
@@ -64,8 +64,8 @@ class ScdvOptions(Checked):
     )
     power: float | None = option(
         None,
-        "raise entry magnitudes to this power, and rescale the vector to unit length (default: "
-        "0.5 for scdv, otherwise 1)",
+        "raise the magnitude of each entry to this power, and rescale vectors to unit length "
+        "(default: 0.5 for scdv, otherwise 1)",
         minimum=0.0,
         maximum=1.0,
         only=COMPOSED,

@@ -15,8 +15,8 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "sentence vector: weighted mean of whitened word vectors (static), uSIF (usif), or plain "
-        "mean (mean)",
+        "sentence vector: static (weighted mean of whitened word vectors), usif (uSIF) or mean "
+        "(plain mean)",
         choices=POOLINGS,
     )
     dim: int | None = option(

@@ -18,21 +18,20 @@ class PhraseOptions(Checked):
 
     passes: int = option(
         1,
-        "number of passes (two passes find phrases of up to four words)",
+        "number of passes over the text (two passes find phrases of up to four words)",
         minimum=1,
         maximum=9,
         unless=("read_table",),
     )
     threshold: float | None = option(
         None,
-        "join word pairs that score above X (default: 100, or 0.5 with --scorer=npmi)",
+        "join word pairs whose score is above X (default: 100, or 0.5 with --scorer=npmi)",
         word2vec="threshold",
         unless=("read_table",),
     )
     scorer: str = option(
         "default",
-        "pair score: as in word2phrase (default), or normalized pointwise mutual information "
-        "(npmi)",
+        "pair score: default (as in word2phrase) or npmi (normalized pointwise mutual information)",
         choices=("default", "npmi"),
         unless=("read_table",),
     )
@@ -45,7 +44,7 @@ class PhraseOptions(Checked):
     )
     connectors: str | None = option(
         None,
-        'words allowed inside phrases, such as "of": a built-in English list, or a file',
+        'connectors allowed inside phrases, such as "of": english (built-in list) or a file',
         metavar="english|FILE",
         path="reads",
         unless=("read_table",),

@@ -29,13 +29,14 @@ class TrainOptions(Checked):
 
     model: str = option(
         "cbow",
-        "predict each word from its context (cbow), or the context from the word (skipgram)",
+        "cbow (predict each word from its context) or skipgram (predict the context from each "
+        "word)",
         choices=("cbow", "skipgram"),
     )
     objective: str = option(
         "ns",
-        "objective: negative sampling (ns), noise-contrastive estimation (nce), dual-clustering "
-        "maximum entropy (dcme), or hierarchical softmax (hs)",
+        "objective: ns (negative sampling), nce (noise-contrastive estimation), dcme "
+        "(dual-clustering maximum entropy) or hs (hierarchical softmax)",
         choices=("ns", "nce", "dcme", "hs"),
         group="Objective",
     )
@@ -49,7 +50,7 @@ class TrainOptions(Checked):
     )
     window_mode: str = option(
         "shrink",
-        "window width: random up to --window (shrink) or always --window (fixed)",
+        "window width: shrink (random, up to --window) or fixed (always --window)",
         choices=("shrink", "fixed"),
         advanced=True,
     )
@@ -65,8 +66,8 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "exponent of the word counts in the noise distribution (default: 0.75; 1 for nce; 0.5 for "
-        "cbow with ns)",
+        "exponent of the word counts in the noise distribution (default: 1 for nce, 0.5 for cbow "
+        "with ns, otherwise 0.75)",
         minimum=-2.0,
         maximum=2.0,
         only=_OF_SAMPLES,
@@ -75,7 +76,7 @@ class TrainOptions(Checked):
     )
     virtual_samples: float = option(
         1.0,
-        "weight of each noise sample (if not 1, steps for large context vectors are shorter)",
+        "count each noise sample as X samples; unless X=1, steps shrink for large context vectors",
         above=0.0,
         maximum=1000.0,
         only={"objective": ("nce",)},
@@ -84,8 +85,8 @@ class TrainOptions(Checked):
     )
     prior: float | None = option(
         None,
-        "add X times the log frequency of each word to the word's score (default: 1 for dcme, 0 "
-        "for nce)",
+        "add X times each word's log frequency to the word's score (default: 1 for dcme, 0 for "
+        "nce)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -111,7 +112,7 @@ class TrainOptions(Checked):
     )
     sample: float | None = option(
         None,
-        "subsample words whose share of all tokens exceeds X, or keep all tokens (0) (default: at "
+        "subsample words whose share of all tokens exceeds X; 0 keeps all tokens (default: at "
         "least 0.0001)",
         minimum=0.0,
         maximum=1.0,
@@ -133,8 +134,8 @@ class TrainOptions(Checked):
     )
     gradient: str | None = option(
         None,
-        "use the exact gradient (exact), or the larger gradient of word2vec.c (word2vec) "
-        "(default: depends on the objective)",
+        "gradient: exact, or word2vec (the larger gradient of word2vec.c) (default: depends on the "
+        "objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -162,7 +163,7 @@ class TrainOptions(Checked):
     seed: int = option(**SEED)
     deterministic: bool = option(
         False,
-        "train in one thread, so that the result does not depend on --threads",
+        "use a single training thread, so the result does not depend on --threads",
         group="Run",
     )
 
@@ -183,7 +184,7 @@ class NewWordsOptions(Checked):
 
     init_vocab: str = option(
         "new",
-        "words to train: words in the text (new), in --init (old), or in either (union)",
+        "words to train: new (in the text), old (in --init) or union (in either)",
         choices=("new", "old", "union"),
         advanced=True,
         needs=("init",),
@@ -210,14 +211,14 @@ class FileOptions(Checked):
 
     output: str | None = option(
         None,
-        "write the word vectors to this file (-: standard output)",
+        "write the word vectors to this file (- for standard output)",
         word2vec="output",
         metavar="VECTORS",
         path="writes",
     )
     output_tables: str | None = option(
         None,
-        "write both tables (input and context vectors) to this file for --init and eval likelihood",
+        "write both input and context vectors to this file, for --init and eval likelihood",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,
@@ -233,7 +234,7 @@ class FileOptions(Checked):
     )
     init: str | None = option(
         None,
-        "initialize the vectors from this file, or both tables from an --output-tables file",
+        "initialize word vectors from this file, or both tables from an --output-tables file",
         metavar="VECTORS",
         path="reads",
         group="Input",
@@ -248,8 +249,8 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "number of times the shards' vectors are merged; a multiple or divisor of --epochs "
-        "(default: at least 20)",
+        "number of times to merge the shards' vectors; a multiple or divisor of --epochs (default: "
+        "at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,
@@ -267,8 +268,7 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams (default: according to the suffix, otherwise "
-        "text)",
+        "vector format; fasttext also stores n-grams (default: from the suffix, otherwise text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -276,8 +276,8 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "vectors to write: input, context, their sum (sum), or the sum of unit vectors (unit-sum) "
-        "(default: sum; input for skipgram)",
+        "vectors to write: input, context, sum (of both) or unit-sum (sum of unit vectors) "
+        "(default: input for skipgram, otherwise sum)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -297,7 +297,7 @@ class ConvertOptions(Checked):
     )
     postprocess: str = option(
         "none",
-        "subtract the mean vector from all vectors (center), or leave them unchanged (none)",
+        "postprocessing: center (subtract the mean vector from all vectors) or none",
         choices=("none", "center"),
     )
     limit: int | None = option(
@@ -307,7 +307,7 @@ class ConvertOptions(Checked):
     )
     invalid: str = option(
         "error",
-        "fail at the first invalid row (error), or skip invalid rows (skip)",
+        "how to treat invalid rows: error (fail at the first invalid row) or skip",
         choices=("error", "skip"),
     )
     reduce: int | None = option(
@@ -326,7 +326,7 @@ class ConvertOptions(Checked):
     no_header: bool = option(False, "write text without a header line, as in GloVe files")
     quantize: str | None = option(
         None,
-        "number type in the --to folder: int8 with one scale per row, or float16 (default: "
+        "number type in the --to folder: int8 (with one scale per row) or float16 (default: "
         "float32)",
         choices=("int8", "float16"),
         needs=("to",),
@@ -411,7 +411,8 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "settings of word2vec.c or the SCDV paper, or settings tuned for similarity or likelihood",
+        "preset: word2vec.c settings, SCDV paper settings, or settings tuned for similarity or "
+        "likelihood",
         presets=PRESETS,
         adapted=_adapted,
     )
