@@ -2,7 +2,7 @@
 
 import importlib
 
-# Type checkers assume that TYPE_CHECKING is true; importing it from typing would be slow.
+# Importing TYPE_CHECKING from `typing` would be slow. Type checkers treat this name as true.
 TYPE_CHECKING = __name__ == ""
 if TYPE_CHECKING:
     from typing import Any
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Modules that define the public names; a module is imported when one of its names is first used.
-# To add a public name, add an entry to this dictionary and an import above for type checkers.
+# Maps each public name to its module, which is imported when one of its names is first used.
+# To add a public name, add an entry here and, for type checkers, an import above.
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",

@@ -34,7 +34,7 @@ def in_shell_terms(message: str) -> str:
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-# Matches the user, password and query of a URL, even if `Path` has removed one of the two slashes.
+# Matches the user, password and query of a URL, even if `Path` has removed a slash after the colon.
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
     (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",

@@ -2,5 +2,5 @@
 
 from dcme_w2v.files.space import check_addresses
 
-# Raises an error if the address-space limit is so low that importing scipy would hang.
+# This call raises an error if the address-space limit is so low that importing scipy would hang.
 check_addresses()

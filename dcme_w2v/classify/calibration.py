@@ -27,17 +27,17 @@ from .metrics import check_scores, log_softmax, relevance
 # Lower and upper bounds for the fitted slopes and for the fitted constants.
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)
 NOISES = (-9.0, 2.0)  # lower and upper bound for the fitted log-odds of label noise
-# Initial values for fitting the log slope, the constant, and the log-odds of label noise.
+# Initial values of the fitted parameters: log slope, constant, and log-odds of label noise.
 START = (0.0, 0.0, -3.0)
 # Fitting stops when the log-likelihood changes by less than this fraction of its value.
 PRECISION = 1e-6
-# Knots of the piecewise linear calibration; the first and last are at the hinge-loss margin, 4.
+# Knots of the piecewise linear calibration, from minus to plus the hinge-loss margin, which is 4.
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
-# Scores are clipped to the range from -FARTHEST to FARTHEST and sorted into BINS bins per unit.
+# Scores are clipped to [-FARTHEST, FARTHEST]; each interval of length 1 is divided into BINS bins.
 BINS, FARTHEST = 64, 64.0
 AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
-FARTHEST_ODDS = 700.0  # with log-odds below -FARTHEST_ODDS, exp() would overflow
-NEVER = -1e9  # score of classes that have no documents, so that they are never predicted
+FARTHEST_ODDS = 700.0  # exp(-x) would overflow for log-odds x below -FARTHEST_ODDS
+NEVER = -1e9  # score of classes without documents, which ensures that they are never predicted
 KINDS = ("softmax", "normalized", "logistic")
 
 

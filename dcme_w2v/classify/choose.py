@@ -64,9 +64,9 @@ MIN_COMPARED, MIN_TUNED = 50, 10
 # A setting that is robust to wrong labels is chosen even if its held-out score is this much lower.
 # Wrong labels among the held-out documents hide the benefit of a setting that is robust to them.
 REGULARIZED = -CLEARLY / 2
-# Each stage keeps 1/KEPT of its candidates and trains them on KEPT times as many documents.
+# After a first comparison on 1/KEPT of the documents, 1/KEPT of the candidates are trained on all.
 KEPT = 3
-# Maximum number of weights in all concurrent trials, and maximum number of scores to keep.
+# Maximum total number of weights in concurrent trials, and maximum number of scores to keep.
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23
 
 Setting = dict[str, Any]  # dictionary that maps option names to option values
@@ -223,7 +223,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate L2 penalties for the dual solver: weaker ones if there are few documents."""
     count = len(problem.data.labels)
-    # Training on few documents needs many epochs if some of them are duplicates.
+    # Training on few documents needs many epochs if some documents are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
     found: Setting = {"loss": "hinge", "solver": "dual", "epochs": epochs}
     found["bias"] = _bias(problem, best)
@@ -471,8 +471,8 @@ def flags_of(setting: Setting) -> str:
 class _Trial:
     figures: F64
     scores: F64 | None = None
-    known: Bools | None = None  # for each document, whether its label occurs in the training data
-    # Function that computes scores for calibration without features that do not occur in training.
+    known: Bools | None = None  # whether each document's label occurs in the training data
+    # Computes scores for calibration, ignoring features that occur in no training document.
     in_use: Callable[[], F64] | None = None
 
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 CODES = 255  # idf values are quantized to 256 levels, with this many intervals between them
 MAX_ROWS = 2**31 - 2
-# Maximum length in bytes of the prefix that a word shares with the previous word.
+# Maximum number of bytes in the prefix that a word shares with the previous word.
 LONGEST_SHARED = 255
-MEMORY = 9  # zlib uses its largest hash table
+MEMORY = 9  # with this memory level, zlib uses its largest hash table
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def pack_words(words: Words) -> U8:
     """Pack sorted words as the length of the prefix shared with the previous word, and the rest."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
-    near = np.arange(1, len(words))  # indices of words whose prefix still matches the previous word
+    near = np.arange(1, len(words))  # indices of words that match the previous word so far
     most = np.minimum(np.minimum(lengths[1:], lengths[:-1]), LONGEST_SHARED)
     while len(near := near[most[near - 1] > shared[near]]):
         places = shared[near]
@@ -139,6 +139,6 @@ def _decompressed(model: Model, name: str, most: int) -> bytes:
     unpacker, packed = zlib.decompressobj(), model.array(name, "uint8", None).tobytes()
     with contextlib.suppress(zlib.error):
         data = unpacker.decompress(packed, most + 1)
-        if unpacker.eof and not unpacker.unused_data:  # zlib has compared the checksum
+        if unpacker.eof and not unpacker.unused_data:  # zlib has verified the checksum
             return data
     raise model.fault(name, "the compressed bytes are damaged")

@@ -17,8 +17,8 @@ LEAD = 80  # the first LEAD words of a document usually state its topic
 MANY_FEATURES = 200_000
 # Maximum number of entries in a features-by-classes or documents-by-labels table.
 MANY_NUMBERS = 1 << 26
-KEPT_BYTES = 1 << 23  # maximum number of text bytes to keep in memory for comparing feature sets
-SHORT_TEXT = 256  # words rarely repeat in texts whose average length is below this many bytes
+KEPT_BYTES = 1 << 23  # maximum size in bytes of the texts kept in memory for comparing feature sets
+SHORT_TEXT = 256  # if texts average at most this many bytes, words rarely repeat within a text
 # ---- candidate settings ----
 LONG = 10  # number of training epochs with C = 1; small data sets need twice as many
 # With fewer documents than this, C = C_OF_FEW gives more accurate models than C = 1.
@@ -46,11 +46,12 @@ CLEARLY = 1.0
 # A label's score is raised by one of these factors times log(highest count / the label's count).
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 # ---- few labels and compressed models ----
-# Labeled and unlabeled documents differ if a classifier separates them with a higher ROC AUC.
+# Labeled and unlabeled documents count as different if a classifier separates them with an ROC AUC
+# above this limit.
 SEPARABLE = 0.75
-# Weights can be dropped if their impacts add up to at most this fraction of the total impact.
+# Weights can be dropped if their combined impact is at most this fraction of the total impact.
 IDLE_IMPACT = 0.005
 # ---- word vectors trained on shards ----
-RAISED = 1.5  # learning rate on a cluster, as a multiple of the rate on one machine
+RAISED = 1.5  # learning rate on a cluster, as a multiple of the learning rate on one machine
 ROUNDS = 20
 TOKENS_A_ROUND = 5_000_000  # maximum number of tokens per shard and round

@@ -36,9 +36,10 @@ from .options import BIAS, ClassifyOptions, FeatureOptions
 from .shrink import ShrunkModel
 from .trainer import Start, Weights
 
-ANY = 2**31 - 2  # no model reaches this maximum number of features, so it means no limit
-EPOCHS = 8  # two fewer than for all documents at once, because the weights start near the optimum
-# Options that continued training does not take from the old model.
+ANY = 2**31 - 2  # a limit on the number of features that no model reaches
+# two fewer epochs than for all documents at once, because the weights start near the optimum
+EPOCHS = 8
+# Options that continued training does not copy from the old model.
 OF_RUN = ("threads", "seed", "patience")
 MAY_DIFFER = (*OF_RUN, "lr", "min_lr", "epochs", "l2", "batch", "features", "encoding_errors")
 
@@ -222,7 +223,8 @@ class Continued:
         table[np.ix_(known, place)] = old[origin[known]] / factor[known, None].astype(np.float32)
         constant = old[-1] * self._weights.bias + self._kept * self._weights.offset
         if bias:
-            table[-1] = constant.min() / bias  # new labels get the lowest bias of any old label
+            # new labels start with the lowest bias of all old labels
+            table[-1] = constant.min() / bias
             table[-1, place] = constant / bias
         weights = Weights(columns, len(classes), bias)
         weights.set(table)

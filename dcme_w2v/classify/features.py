@@ -40,10 +40,10 @@ from .ngrams import (
 from .options import NO_SUBWORDS, SUBWORDS, FeatureOptions
 
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 4096, 1 << 20
-# With more hash values than this, only hash values that occur get a column, which saves memory.
+# If --hashing exceeds this limit, only hash values that occur get a column, which saves memory.
 DENSE_HASHING = 1 << 24
 REPEATED = 2  # character n-grams must occur in at least this many documents
-# Sums of weights are rounded to this many decimals, so that equal sums compare equal.
+# Sums of weights are rounded to this many decimals, so that rounding errors do not affect ties.
 DECIMALS = 6
 
 

@@ -56,12 +56,13 @@ from .trainer import (
 )
 
 EndIteration = Callable[[int, float], bool]
-# Maximum number of documents, and maximum number of scores, that calibration uses.
+# Maximum numbers of documents and of scores that calibration uses.
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-# Calibration of large multilabel data uses this many documents, because most labels are rare.
+# Calibration needs more documents for large multilabel data, because most labels are rare.
 LEFT_OUT_OF_SETS = 1000
 ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained loss by this factor
-# Divergence limit for negative sampling at default learning rates (suite `sampled_losses`).
+# Divergence limit for negative sampling, as a multiple of the untrained loss. The suite
+# `sampled_losses` measured the following maxima at default learning rates.
 # With negative sampling, the loss on five documents reaches 14 times the untrained loss.
 # With negative sampling, the loss on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
@@ -694,7 +695,7 @@ def resource_estimate(
         memory = table * (2 if options.patience else 1)
         if options.solver == "dual":  # one dual variable per document and class is stored
             memory += 4 * count * width
-        if options.objective == "dcme":  # robust dcme stores two columns of float32 per cluster
+        if options.objective == "dcme":  # robust dcme stores two float32 columns per cluster
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     what = f"training {features:,} features and {classes:,} classes"

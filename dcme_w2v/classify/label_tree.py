@@ -286,7 +286,7 @@ def _nodes(
     for node in range(len(starts) - 1):
         chosen = order[starts[node] : starts[node + 1]]
         own, number = documents[chosen], child[chosen] - first[node]
-        is_new = np.ones(len(own), dtype=bool)  # `own` is empty if the node has no documents
+        is_new = np.ones(len(own), dtype=bool)  # stays empty if the node has no documents
         is_new[1:] = (np.diff(own) != 0) | (np.diff(number) != 0)
         yield own[is_new], number[is_new], int(first[node + 1] - first[node])
 
@@ -331,7 +331,7 @@ STORED = (
     "features",
     "columns",
     "labels",
-)  # arrays that model files store unchanged
+)  # arrays that are stored unchanged in model files
 LARGEST = 1e30  # maximum magnitude of a weight in a valid file
 LOWEST = -20.0  # log-probability of a label that no tree returns
 

@@ -17,7 +17,8 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 from dcme_w2v.numeric.sparse_rows import AnyRows
 
 MOST_WEIGHT = 1_000_000  # maximum class weight
-# The lowest-weighted documents are dropped if they add up to at most this share of the weight.
+# Drop as many of the lowest-weighted documents as possible while their weights sum to at most this
+# fraction of the total weight.
 NEGLIGIBLE = 1e-6
 SAME = 1e-6  # weights that differ by less than this fraction count as equal
 

@@ -13,7 +13,8 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-# RANGES is the number of bins; multilabel data counts only probabilities of at least LEAST_SHOWN.
+# RANGES is the number of probability bins. For multilabel data, probabilities below LEAST_SHOWN are
+# ignored.
 RANGES, LEAST_SHOWN = 10, 0.01
 Top = tuple[I32, F64]  # class indices and scores, both of shape (documents, count)
 # Constants A and B of the propensity model by Jain, Prabhu and Varma (2016).
@@ -89,7 +90,7 @@ class Reliability:
     """
 
     def __init__(self) -> None:
-        # The rows are sums of weights, probabilities and correct predictions; the columns are bins.
+        # Each row sums weights, probabilities or correct predictions; each column is a bin.
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
@@ -225,7 +226,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # Labels with equal scores all get the worst of their ranks.
+            # Tied labels all get the worst of their ranks.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
@@ -335,7 +336,7 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # the threshold is midway between accepted and rejected probabilities
+    return float(ends.mean())  # midway between the lowest accepted and the highest rejected
 
 
 class ClusterMeasures:

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 KIND, VERSION = "classifier", 2
 # Default probability threshold for multilabel data, tuned on Reuters.
 THRESHOLD = 0.15
-# With fewer multiplications than this, extra threads cost more time than they save.
+# For fewer multiplications than this, extra threads cost more time than they save.
 ALONE = 1 << 20
 MAX_IDF = 1e6  # maximum idf in a valid model file
-# Key of the model record: number of training documents without labels.
+# Model-record key for the number of training documents without labels.
 NONE = "none_of_the_labels"
-COLUMNS = "columns"  # key of the model record: number of columns in the .npz training files
+COLUMNS = "columns"  # model-record key for the number of columns in .npz training files
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models that predict classes
 
 

@@ -150,7 +150,7 @@ def counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
     keys.sort()  # sorting is faster than np.unique, which imports numpy.ma
     first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
     counts = np.add.reduceat(1 - 2 * (keys & 1), first)
-    first = first[counts != 0]  # features with equal hashes but opposite signs can cancel out
+    first = first[counts != 0]  # counts with equal hashes but opposite signs can cancel out
     sizes = np.bincount(keys[first] >> 33, minlength=count)
     indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
     return sizes, indices, counts[counts != 0].astype(np.float32)

@@ -389,16 +389,17 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
     return found
 
 
-# For Algorithm 1, a higher learning rate would improve accuracy but lower the likelihood.
+# For Algorithm 1 in the paper, a higher learning rate would raise the accuracy but lower the
+# likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_LBFGS = L2_OF_SETS = 1e-6  # defaults of --l2 for L-BFGS and for hinge loss on multilabel data
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# In larger batches, the hinge-loss gradients of all documents would correct the same error.
+# In larger batches, the hinge-loss gradients of many documents would correct the same error.
 BATCH_OF_HINGE = 16
 BATCH_OF_DUAL = 64  # the dual solver trains on batches of this size, one strip of classes at a time
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
-# Core settings without an option, for robust dcme and Algorithm 1 (Wang, Wang and Zhai 2017).
+# C core settings that have no option, for robust dcme and Algorithm 1 (Wang, Wang and Zhai 2017).
 INNER = {
     "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
 }  # fmt: skip
@@ -441,7 +442,8 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     found: dict[str, Any] = {
         "loss": "softmax",
         "clusters": CLUSTERS_OF_PAPER if paper else min(4096, max(CLUSTERS, of_classes)),
-        # Gradients in a batch use the same weights, so use small batches if there are few classes.
+        # Gradients in a batch ignore each other's updates, so batches are small if there are few
+        # classes.
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
             max(1, classes // CLASSES_A_DOCUMENT),

@@ -30,11 +30,11 @@ from .model import COLUMNS, NONE, Predictor, scored
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Held-out measures that progress messages report.
+# Measures on held-out documents that progress messages report.
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 # Batches are large, because the n-grams of a repeated word are computed only once per batch.
-# BYTES_AT_ONCE limits batches of long documents.
+# BYTES_AT_ONCE limits the size of batches that contain long documents.
 DOCUMENTS_AT_ONCE, BYTES_AT_ONCE = 1 << 14, 1 << 20
 SHARE_OF_EMPTY = 0.1  # warn if at least this fraction of documents has no known features
 

@@ -121,7 +121,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
     classes = list(model.classes)
     number = {name: i for i, name in enumerate(classes)}
     measures, sentences, untagged = Measures(len(classes), False), 0, 0
-    right = np.zeros(3, dtype=np.int64)  # numbers of correct, predicted and true entities
+    right = np.zeros(3, dtype=np.int64)  # counts of correct, predicted and true entities
     tokens = correct = 0
     for sentence, log_p, path in tagged(model, docs, threads):
         if not sentence.tags:

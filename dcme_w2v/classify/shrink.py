@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # maximum magnitude of a level or bias
-_BINS, _SHIFT = 1 << 15, 48  # a positive float64's top 16 bits are the index of its histogram bin
+_BINS, _SHIFT = 1 << 15, 48  # a positive float64's histogram bin is the value of its top 16 bits
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        # Features that do not occur get this minimum sum of squares, so that their impact is not 0.
+        # Features that never occur get this minimum sum of squares, so that their impact is not 0.
         least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)
         self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
@@ -180,7 +180,7 @@ class WeightRanking:
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
-        places, impacts = [], []  # only some weights of the lowest bin are kept
+        places, impacts = [], []  # only the weights of highest impact in the lowest bin are kept
         for weights, squares in self._parts(self._kept):
             impact = weights**2 * squares
             chosen[at : at + len(impact)] = impact >= high

@@ -14,12 +14,12 @@ from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # rows count as dense if a larger fraction of their values is nonzero
+DENSE = 0.25  # rows are dense if more than this fraction of their values is nonzero
 # Assumed curvature of the loss: p (1 - p) for a class probability p of about 0.05 or 0.95.
 # Assuming the maximum curvature, 0.25, would take more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
-PRECISION = 1e-6  # relative error of the loss, which is computed from float32 scores
+PRECISION = 1e-6  # relative error of the loss that is due to float32 scores
 
 
 def is_dense(rows: AnyRows) -> bool:

@@ -395,9 +395,9 @@ def _recorded_indicator(model: Predictor) -> Indicator | None:
 
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
-# Key of the model record: whether predictions are lists of labels, because y had lists.
+# Model-record key that is true if predictions are lists of labels, because y contained lists.
 LISTS = "label_lists"
-# Key of the model record: the sparsity, dtype and empty columns of an indicator matrix y.
+# Model-record key for the sparsity, dtype and empty columns of an indicator matrix y.
 INDICATOR = "label_indicator"
 
 

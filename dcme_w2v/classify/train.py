@@ -227,7 +227,7 @@ def _saved(
     if job.output:
         write_with_fallback((job.output, "model", model.save))
         reporter.message(f"model: {job.output}")
-    # The held-out measures are not stored in the file, because its size may be limited.
+    # The model file omits the held-out measures, because its size may be limited.
     model.record["heldout"] = found
     return model
 

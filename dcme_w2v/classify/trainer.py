@@ -74,7 +74,7 @@ def _split(points: F64, members: I64) -> I64:
     ordered = members[np.argsort(centered @ direction, kind="stable")]
     half = max(
         CLASSES_PER_CACHE_LINE, len(members) // 2 // CLASSES_PER_CACHE_LINE * CLASSES_PER_CACHE_LINE
-    )  # round the left half's size to whole cache lines
+    )  # round the size of the left half down to whole cache lines
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
 
@@ -83,12 +83,13 @@ PAD = 16  # each row of weights is padded to a multiple of this length (DCME_PAD
 CHUNK = 2048  # documents are scored in batches of at most this size
 SCORES_AT_ONCE = 1 << 23  # maximum number of scores to compute per batch
 SHORT_TRAINING = 1 << 33  # training with at most this many multiplications uses one thread
-# If row norms are below this fraction of the bias, training with hinge loss may diverge.
+# If row norms are below this fraction of the bias, training with hinge loss can diverge.
 SHORT = 0.1
 WEIGHTS_AT_ONCE = 1 << 18  # weights are copied in chunks of this size
 MARGIN = 4.0  # margin of the hinge loss; same value as in csrc/classify/hinge.c
 DIVERGED = 10.0  # training has diverged if the loss exceeds the untrained loss by this factor
-ROUNDED = 1e-4  # tolerance for rounding errors when instance weights are rounded up to whole visits
+# tolerance for rounding errors when weights are rounded up to whole numbers of visits
+ROUNDED = 1e-4
 
 
 def documents_at_once(classes: int) -> int:
@@ -457,8 +458,8 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # the rows passed to partial_fit may lack some classes
-        # The ns score w . x approximates log p - log(k q) for noise probability q, so add log q.
+        counts = np.maximum(counts, 1)  # rows passed to partial_fit can lack some classes
+        # For class and noise probabilities p and q, ns learns log(p / q) + constant, so add log q.
         if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
@@ -476,7 +477,7 @@ class ClassifierTrainer(Trainer):
         elif sample_weight is not None:
             rows, visited = visits_of(sample_weight)
             self._weight = float(visited.mean(dtype=np.float64))
-            if len(rows) > len(documents):  # repeated instances require smaller batches
+            if len(rows) > len(documents):  # batches must be smaller if instances are repeated
                 often = 2 * len(rows) // int(np.bincount(rows).max())
                 options = replace(options, batch=max(1, min(options.batch or 1, often)))
                 if sets is None:

@@ -233,7 +233,7 @@ class Group(click.Group):
 
 # ---- compatibility with the command lines of word2vec.c and word2phrase ----
 
-# Maps each word2vec.c or word2phrase switch and value to the option that they set.
+# Maps the values of each word2vec.c or word2phrase switch to an equivalent option and its value.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},

@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt as error:  # a signal arrived after the command had ended
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
     end_on_signals()
-    if code:  # suppress output errors, because the exit code already reports a failure
+    if code:  # suppress further output errors, because the exit code already reports a failure
         drop_output()
     sys.exit(code)
 
@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
     """Call `prepare`, run the command line, and return the exit code."""
     try:
-        try:  # exits the process if a shell requests completions
+        try:  # this call exits the process if a shell requests completions
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "shell completion: COMP_WORDS or COMP_CWORD is not valid; let the shell set them"

@@ -81,7 +81,8 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
             return 1 << int(str(value)[2:])
         if self.kind is int and re.fullmatch(r"[+-]?[0-9]{20,}", str(value)):
-            return 1 << 64  # numbers with thousands of digits would make error messages too long
+            # a number with thousands of digits would make the error message too long
+            return 1 << 64
         try:
             return self.kind(value)
         except ValueError:
@@ -159,7 +160,7 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
         name, _, metavar = one.partition("=")
         is_optional = one[:1] == "[" or "[" in metavar or sign == "|"
         shape: dict[str, Any] = {"required": not is_optional}
-        if sign == "|":  # click has no default for several values
+        if sign == "|":  # click supports no default for an argument that takes several values
             shape["callback"] = lambda ctx, param, value: value or (STANDARD,)
         shape |= {"nargs": -1} if one.endswith("...") else {}
         if metavar:

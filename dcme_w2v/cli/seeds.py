@@ -28,7 +28,8 @@ from .streams import print_json
 
 # Entries of the JSON output that are settings or details, not measures.
 LEFT_OUT = ("options", "choice", "epochs", "calibration", "per_class")
-# Options whose output does not fit into a table of seeds, and options that runs cannot share.
+# Options whose output does not fit into a table with one row per seed, and options that runs with
+# several seeds cannot share.
 NOT_IN_TABLE, ONE_RUN = ("dry_run", "per_class", "calibration"), ("checkpoint", "resume")
 
 

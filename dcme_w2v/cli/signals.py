@@ -57,7 +57,7 @@ class _Terminate:
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
-            # If an import hangs, end the process, because no work is lost during imports.
+            # If an import hangs, end the process, because there is no unsaved work during imports.
             if is_own and time.monotonic() > end:
                 os._exit(128 + number)
 

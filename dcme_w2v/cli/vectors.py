@@ -27,7 +27,7 @@ from .options import (
 from .streams import print_json
 
 FOLDER = "sentence-transformers"
-# Tokenizer options for `convert`; --normalize is missing, because the manifest records it.
+# Tokenizer options for `convert`, except --normalize, which the manifest records.
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 

@@ -37,7 +37,7 @@ START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
 ANSWER_SECONDS, TRANSFER_SECONDS = (
     30.0,
     600.0,
-)  # time limits in seconds: for answers from the scheduler, and for transfers of values
+)  # time limits in seconds, for scheduler responses and for data transfers
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
 SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
@@ -53,7 +53,7 @@ CONFIG = {
 }
 
 # Local workers keep freed memory, because the kernel is slow to clear new pages.
-# With Dask's settings, glibc would release memory that the next round needs again.
+# With Dask's default settings, glibc would release memory that the next round needs again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
 
 

@@ -252,7 +252,7 @@ class _Work:
         epochs = options.epochs or 1
         rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
         square = sum(one.square for one in self._shards) / count
-        # `in_turn` assumes a loss curvature of about 1 along each document.
+        # `in_turn` assumes that the loss curvature along each document's row is about 1.
         return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:

@@ -38,7 +38,8 @@ from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # estimated compression ratio of compressed input files
-# A combined word number stores the shard in the bits from this one up, and the word ID below it.
+# A combined word number stores the word ID in the bits below this one, and the shard number in the
+# remaining bits.
 SHARD_BIT = 32
 
 

@@ -28,11 +28,11 @@ from dcme_w2v.words.trainer import Trainer
 from . import mixing
 from .mixing import Directions
 
-SLOPE = 0.25  # kappa, the maximum curvature of the logistic loss (at 0)
+SLOPE = 0.25  # kappa, the maximum curvature of the logistic loss (reached at score 0)
 SCANNED_AT_ONCE = 1 << 16  # the search for a sentence end scans this many IDs at a time
 # Fields of `Progress` that count tokens.
 DONE = ("trained", "subsampled", "without_context")
-MIXED = ("ns", "nce")  # objectives whose tables from several shards can be combined
+MIXED = ("ns", "nce")  # objectives that allow combining tables trained on several shards
 # Block size in bytes; during a transfer, memory holds several copies of a block.
 BLOCK_BYTES = 32 << 20
 
@@ -42,7 +42,7 @@ class Data:
     """The encoded text of a shard, with the word counts of all shards."""
 
     ids: U32
-    counts: I64  # word counts, summed over all shards
+    counts: I64  # word counts summed over all shards
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,9 @@ def learn(parts: F64, labels: I64) -> Tied:
     return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
 
 
-# Weight of the class prior in the class rates, relative to the mean count of a feature.
+# Weight of the class prior when smoothing class rates, as a multiple of the mean feature count.
 SHRUNK = 0.2
-LAMBDA_2 = 1.0  # lambda_2 in equation (1) of the paper, which does not state its value
+LAMBDA_2 = 1.0  # lambda_2 in equation (1) of the paper, whose value the paper does not state
 PAPER_KEPT = 0.1  # fraction of feature-class pairs that the paper's method keeps
 _TINY = 1e-9
 
@@ -148,7 +148,8 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     weight = counts[:, None]
-    # The paper keeps the pairs with the largest |R|; R is the sum of (2 r - 1) x over documents.
+    # The paper keeps the feature-class pairs with the largest |R|, where R is the sum of
+    # (2 r - 1) x over documents.
     # Here, r is the probability of the class, and x is the value of the feature.
     if impact == "paper":
         found = 2 * joint - weight

@@ -13,7 +13,7 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2 = 1e-5  # L2 penalty of models that are also trained on unlabeled documents
+L2 = 1e-5  # L2 penalty for models that are also trained on unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 # Self-training uses the most confident third of the documents, then two thirds, then all.
 SELF_TRAINING_STEPS = 3

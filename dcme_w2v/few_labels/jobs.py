@@ -76,7 +76,7 @@ def fit_files(
         reporter.stage("reading", None, "documents")
         text = None
         if not are_vectors([*job.docs, *job.unlabeled]):
-            # Unlike `classify train`, omit word pairs, because they rarely repeat in few documents.
+            # Unlike `classify train`, omit word pairs, because few documents rarely repeat them.
             text = TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
         is_open = text is not None and not text.is_by_token
         is_open &= features.subwords is None and features.ngrams is None

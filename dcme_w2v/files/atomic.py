@@ -22,7 +22,7 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike, path_name
 
 STANDARD = "-"
-# The remedy in the error message for a file that is too large.
+# The remedy that the error message for an output file above the file-size limit suggests.
 LIMITED = "raise the file-size limit (ulimit -f)"
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")

@@ -25,7 +25,7 @@ from dcme_w2v.platform import READ, PathLike, path_name
 from .atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # compressed data is read in chunks of this size
-PIECE_BYTES = 1 << 20  # maximum number of decompressed bytes per call
+PIECE_BYTES = 1 << 20  # maximum number of bytes that a call decompresses
 JSON_BYTES = 1 << 30  # maximum size of a JSON file in bytes
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line in bytes
@@ -37,7 +37,7 @@ STALL_SECONDS = 60.0  # maximum time in seconds to wait for data from a server
 # Maps each URL scheme to the package that reads it.
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}
 
-# A text may also begin with "BZh1", but only in bzip2 files does one of these marks follow.
+# Plain text can also begin with "BZh1", but only bzip2 files continue with one of these markers.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Files from parallel zstd compressors begin with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
@@ -515,7 +515,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # smart_open must not decompress: this module detects compression from magic bytes.
+        # smart_open must not decompress, because this module detects compression from magic bytes.
         known = {"timeout": STALL_SECONDS} if path.startswith("http") else {}
         return smart_open.open(path, "rb", compression="disable", transport_params=known)
     except (ImportError, NotImplementedError):

@@ -127,7 +127,7 @@ def _check_conflict(target: _File, other: _File) -> None:
     is_read = other.role == READS
     if target.identity is not None and target.identity == other.identity:
         if target.role == other.role == FOLDER:
-            return  # --resume and --checkpoint may use the same folder
+            return  # --resume and --checkpoint can share a folder
         advice = (
             ", an input file; choose another file"
             if is_read

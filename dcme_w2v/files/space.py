@@ -13,7 +13,7 @@ from dcme_w2v.platform import address_limit, default_threads, memory_limit, used
 
 from .atomic import is_stream
 
-# Address space in bytes: what numpy and scipy need, and what each BLAS thread needs in addition.
+# Address space in bytes that numpy and scipy need, and that each BLAS thread needs in addition.
 SCIPY_BYTES, BYTES_PER_BLAS_THREAD = 300 << 20, 50 << 20
 
 
