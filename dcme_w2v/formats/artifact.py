@@ -205,7 +205,7 @@ class Model:
             raise self.fault(name, error.message) from None
 
     def fault(self, entry: str, what: str) -> FormatError:
-        """Return the error for an invalid array, or an invalid entry of the record."""
+        """Return the error for an invalid array or record entry."""
         return fault(self.path, f"{entry}: {what}", "fit the model again")
 
 
@@ -283,7 +283,7 @@ def size_of_model(
 
 
 def _record(kind: str, version: int, description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the safetensors metadata of a new native file, which contains its record as JSON."""
+    """Return the safetensors metadata for a new native file, including its record as JSON."""
     head: dict[str, Any] = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
     if (arguments := recorded_arguments()) is not None:
         head["argv"] = arguments
@@ -482,7 +482,7 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
 
 
 def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatError:
-    """Return the error for a file that is corrupt or has the wrong kind."""
+    """Return the error for a file that is corrupt or is of the wrong kind."""
     return FormatError(f"{os.fspath(path)}: {what}; {advice}")
 
 

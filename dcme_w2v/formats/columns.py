@@ -113,7 +113,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns to read: those for the text, the labels and `keep`."""
+        """Names of all columns to read: the text and label columns, and the columns in `keep`."""
         return (*self.text, *self.label, *self.keep)
 
 
@@ -373,7 +373,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
 def _with_partition(
     table: Table, file: CorpusFile, joined: bool
 ) -> Iterator[Sequence[Any] | bytes]:
-    """Add to each record the values of columns that folder names such as ``label=a`` define."""
+    """Add the column values that folder names such as ``label=a`` define to each record."""
     given = partition_of(table.path)
     if not (fixed := {name: given[name] for name in table.names if name in given}):
         yield from _records(table, file, joined)
@@ -571,7 +571,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Reject Arrow types in which values can share bytes: their decoded size would be unbounded."""
+    """Reject Arrow types whose values can share bytes, because their decoded size is unbounded."""
     import pyarrow as pa
 
     for one in types:
@@ -673,7 +673,7 @@ def row_groups(table: Table) -> list[Table]:
 
 
 def _rows_before(table: Table) -> int:
-    """Return how many rows of the file precede the table's row group."""
+    """Return how many rows of a Parquet file precede the row group that a table selects."""
     if not table.group:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata

@@ -308,7 +308,7 @@ class Corpus:
 
 
 def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
-    """Join texts, one per line, into blocks that contain only tokenized or only other texts."""
+    """Join texts, one per line, into blocks of only tokenized texts or only untokenized texts."""
     offset = 0
     for held in blocks(texts, block_bytes):
         text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
@@ -318,7 +318,7 @@ def _joined(texts: Iterable[Text], block_bytes: int) -> Iterator[Block]:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return where the last complete line ends, or else the last complete word, or else 0."""
+    """Return the end of the last complete line, or else of the last complete word, or else 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1
@@ -332,7 +332,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")
 
 @dataclass(frozen=True)
 class CorpusPaths:
-    """Paths from the command line, which are never mistaken for sentences."""
+    """Paths from the command line, which are never interpreted as sentences."""
 
     paths: tuple[Source, ...]
 
@@ -341,7 +341,7 @@ CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
 
 
 class Sentences:
-    """Sentences from an iterable, which are read only once, as a stream of blocks.
+    """A stream of blocks of sentences from an iterable, which is read only once.
 
     Parameters
     ----------

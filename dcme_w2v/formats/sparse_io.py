@@ -192,7 +192,7 @@ def _check_size(expanded: int, name: str) -> None:
 
 
 def read_labels(path: str, rows: int | None = None) -> Labels:
-    r"""Read each row's labels, separated by ``|``, from one line; an empty line means no labels.
+    r"""Read each row's labels from one line, separated by ``|``; an empty line means no labels.
 
     Only ``\n`` and ``\r\n`` end a line, so that labels may have any other character.
 
@@ -305,7 +305,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns that all files have, or None if any is an svmlight file.
+    """Return the number of columns that all files share, or None if any is an svmlight file.
 
     An svmlight file shows only the columns that occur in it.
 
@@ -354,7 +354,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 class _SvmWriter:
-    """A writer of svmlight lines "label column:value ..."; labels are numbered from 1."""
+    """A writer of svmlight lines "label column:value ..."; label names become numbers from 1."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -141,7 +141,7 @@ class Words(Sealed, Immutable, Sequence[str]):
 
     @classmethod
     def concatenated(cls, parts: Iterable[Any]) -> Words:
-        """Return the words of all parts, which have `text` and `offsets` as words do."""
+        """Concatenate the words of all parts; each part has the attributes `text` and `offsets`."""
         texts, lengths = [np.empty(0, dtype=np.uint8)], [np.zeros(1, dtype=np.int64)]
         for part in parts:
             texts.append(part.text)
@@ -167,7 +167,7 @@ class Words(Sealed, Immutable, Sequence[str]):
         return (block[ends[i] : ends[i + 1]] for i in range(len(self)))
 
     def raw(self, number: int) -> bytes:
-        """Return the bytes of a word, which need not be UTF-8."""
+        """Return the bytes of a word, which may be invalid UTF-8."""
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 

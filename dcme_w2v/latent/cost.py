@@ -28,7 +28,7 @@ MIN_CLASS_SIZE = 0.5  # without labels, a latent class is emptied if its posteri
 
 @dataclass(frozen=True)
 class Observations:
-    """Documents with their labels; each pair of a document and a label is one observation.
+    """Documents with their labels; each document-label pair is one observation.
 
     Attributes
     ----------
@@ -63,14 +63,14 @@ class Observations:
 
     @property
     def rows(self) -> csr_matrix:
-        """Each observation's row of document features, shape (n, features)."""
+        """The document features of each observation, shape (n, features)."""
         if len(self.documents) == self.matrix.shape[0]:
             return self.matrix
         return self.matrix[self.documents]
 
 
 class Cost:
-    """The cost of a latent-class model for given observations, with the model's parameters.
+    """The parameters of a latent-class model, and its cost for given observations.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Cost:
     # ---- the M-steps ----
 
     def fit_weights(self, iterations: int, watch: Watch | None) -> None:
-        """Fit the weights by minimizing the penalized cross-entropy between xi and the softmax."""
+        """Fit the weights: minimize the penalized cross-entropy between posterior and softmax."""
 
         def function(point: F64) -> tuple[float, F64]:
             gradient = np.empty(point.shape)
@@ -144,7 +144,7 @@ class Cost:
         self.table[:] = found
 
     def fit_alpha(self) -> None:
-        """Fit alpha: set `alpha_km` in proportion to the sum of `xi_nk` over rows with label m."""
+        """Set `p(label | latent class)` in proportion to the posteriors summed per label."""
         xi, own = self.xi.astype(np.float64), self.data.classes == 0
         counts = xi if own else self._of_label @ xi
         self.sizes = counts.sum(axis=0)
@@ -161,7 +161,7 @@ class Cost:
     # ---- the E-step and the cost ----
 
     def fit_posterior(self) -> float:
-        """Run the E-step: set `xi_nk` in proportion to `p_nk alpha_k,y_n`; return the cost."""
+        """Run the E-step: set `xi_nk` in proportion to `p(k | n) p(label | k)`; return the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
         cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
         if self.smoothing and self.data.classes:

@@ -33,7 +33,7 @@ _SUM = 1e-3  # maximum deviation of a row sum in alpha from 1
 
 @dataclass(frozen=True, repr=False)
 class LatentClassifier(Predictor):
-    """A classifier with latent classes: `p(y | x) = sum_k p(z = k | x) alpha_ky`.
+    """A classifier with latent classes k: `p(label | x) = sum_k p(k | x) p(label | k)`.
 
     `Predictor` describes the other attributes. `classes` are the labels, or names of the latent
     classes if there are no labels.
@@ -119,7 +119,7 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Describe each latent class: its size, labels (with alpha) and most specific words.
+        """Describe each latent class by its size, label probabilities and most specific words.
 
         The words are those whose weights favor this class over others most, multiplied by their
         `specificity`, in which the log of documents / documents with the word is idf - 1.
@@ -187,7 +187,7 @@ class LatentClassifier(Predictor):
 
 
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
-    """Given `log p` of latent classes, return `log sum_k p_k alpha_km` for each document and m."""
+    """Return label log-probabilities per document, given latent-class log-probabilities."""
     # A row's largest probability is at least 1 / (number of latent classes), so it does not
     # underflow.
     largest = log_p.max(axis=1, keepdims=True)

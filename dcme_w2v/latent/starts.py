@@ -1,4 +1,4 @@
-"""Compute the first posterior xi for EM with one of several initialization methods.
+"""Compute the initial posterior for EM with one of several initialization methods.
 
 All starts except the random one are 0.9 times the result of a method plus 0.1 / K, because without
 labels a zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -31,7 +31,7 @@ _MIN_STEP = 1e-12
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The matrix A - B of the quadratic approximation to the cost, in factored form.
+    """The matrix A - B, in factored form, which defines a quadratic approximation to the cost.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
-        """Compute the quadratic approximation; its lambda makes the median eigenvalue of H 1/2.
+        """Compute the approximation; choose lambda so that the median eigenvalue of H is 1/2.
 
         Parameters
         ----------
@@ -76,12 +76,12 @@ class Quadratic:
         return self.squares / (self.squares + len(self.left) * self.ridge)
 
     def smoothed(self, xi: F64) -> F64:
-        """Return `H xi`, the values that ridge regression predicts for xi."""
+        """Return `H xi`, the values that ridge regression predicts for the posterior xi."""
         found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
         return found
 
     def product(self, xi: F64) -> F64:
-        """Return `(A - B) xi`, shape (n, latent)."""
+        """Return the matrix product `(A - B) xi` for a posterior xi, shape (n, latent)."""
         smooth = self.smoothed(xi)
         if self.classes:
             smooth += self.label_means(xi)
@@ -90,18 +90,18 @@ class Quadratic:
         return smooth
 
     def value(self, xi: F64) -> tuple[float, F64]:
-        """Return the quadratic cost `J(xi)` and its gradient; `xi` has the shape (n, latent)."""
+        """Return the quadratic cost of a posterior xi with shape (n, latent), and its gradient."""
         product, latent = self.product(xi), xi.shape[1]
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: F64) -> F64:
-        """Return `P_Y xi`, in which the mean of all rows with the same label replaces each row."""
+        """Replace each row of xi with the mean of all rows that have the same label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
         return (sums / np.maximum(counts, 1)[:, None])[self.labels]
 
     def memberships(self) -> csr_matrix:
-        """Return the label indicator matrix `Y^T`, shape (classes, n)."""
+        """Return a 0/1 matrix that marks the documents with each label, shape (classes, n)."""
         n = len(self.labels)
         assert not (self.labels == OWN).any()
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))

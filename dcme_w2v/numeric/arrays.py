@@ -140,7 +140,7 @@ def infinite_row(rows: Array) -> int | None:
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore numpy's warnings about headers that are damaged or old; errors are still raised."""
+    """Ignore numpy's warnings about damaged or old file headers; errors are still raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""The parameters, labels and protocol of all estimators; scikit-learn is not imported.
+"""The parameters, labels and protocol methods of all estimators, without scikit-learn.
 
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 Importing scikit-learn takes 0.9 seconds of CPU time, but its tools require only methods, not a base
@@ -51,7 +51,7 @@ class Fitted:
 
 
 def not_fitted() -> type[Exception]:
-    """Return scikit-learn's NotFittedError, or an equivalent class without scikit-learn."""
+    """Return NotFittedError, or an equivalent class if scikit-learn is not installed."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
@@ -133,7 +133,7 @@ def parameters(
     last: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
-    """Return a class decorator that makes the options of a dataclass parameters of an estimator.
+    """Return a class decorator that turns a dataclass's options into estimator parameters.
 
     The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
     renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
@@ -246,7 +246,7 @@ def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Convert `random_state` to an integer seed; None draws it from numpy's global generator."""
+    """Convert `random_state` to an integer seed; if it is None, use numpy's global generator."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -302,7 +302,7 @@ def check_all_labeled(y: Any) -> None:
 
 
 def split_labels(y: Any) -> tuple[Any, Bools]:
-    """Give unlabeled rows an arbitrary label, and return which rows are unlabeled.
+    """Replace missing labels with an existing label, and return which labels were missing.
 
     Integers that numpy converted to floats because of NaN become integers again; see
     `is_unlabeled`.

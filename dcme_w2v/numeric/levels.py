@@ -1,4 +1,4 @@
-"""Quantize weighted numbers to levels: the centers of optimal clusters, of which one is 0.
+"""Quantize weighted numbers to levels, which are the centers of optimal clusters (one is 0).
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
@@ -44,7 +44,7 @@ class Levels:
 
 
 def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
-    """Find the levels with the smallest loss, the optimum of equation (1) if the signs are fixed.
+    """Find the levels with the smallest loss: Suzuki and Nagata's optimum for fixed signs.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _sums(numbers: F64) -> F64:
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """For each j, compute the loss D_k(j) of the first j numbers and the last cluster's start."""
+    """Add a cluster; for each prefix of the numbers, return the loss and the cluster's start."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()

@@ -152,7 +152,7 @@ def error_of_cosines(matrix: F32 | I8) -> np.float32:
 
 
 def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
-    """Return the cosine of each row and the same row of `others`; 0 if either row is zero.
+    """Return the cosine of each row with the same row of `others`, or 0 if either row is zero.
 
     Equal rows always have equal cosines, regardless of the other rows.
     """

@@ -69,7 +69,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
-    """Check rows without labels; return the rows in the same form as `check_training` does."""
+    """Check rows without labels; return the rows in the form that `check_training` returns."""
     with _advising(estimator):
         rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
     return check_rows(csr_matrix(rows))

@@ -71,7 +71,7 @@ class CompressedRows:
         return CompressedRows((data, columns, starts), (self.shape[1], self.shape[0]))
 
     def in_columns(self, place: I64, width: int) -> CompressedRows:
-        """Move each column to a new place, or drop it if its place is negative."""
+        """Move each column to a new index, or drop it if the new index is negative."""
         rows = self.entries(place[self.indices] >= 0)
         columns = place[rows.indices].astype(np.int32)
         moved = CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], width))

@@ -333,7 +333,7 @@ def plot(
 
 
 def _kind_of(paths: Sequence[str]) -> str:
-    """Return the kind of plot for the files; several files must all be logs, or all be measures.
+    """Return the kind of plot for the files, which must be either all logs or all measures.
 
     Raises
     ------

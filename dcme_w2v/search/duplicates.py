@@ -28,7 +28,7 @@ _ROWS, _PAIRS = 1024, 8192  # numbers of document rows and of pairs that are pro
 
 
 class Duplicate(NamedTuple):
-    """Two similar documents, identified by their rows, and their similarity."""
+    """Two similar documents, identified by their row indices, and their similarity."""
 
     row: int
     other: int

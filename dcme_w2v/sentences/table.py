@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class LibraryTokenizer:
-    """A tokenizer.json file, which Hugging Face's tokenizers library executes."""
+    """A tokenizer.json file, whose rules Hugging Face's tokenizers library executes."""
 
     is_whitespace = False
 
@@ -182,7 +182,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return, for each line, the mean of the rows of its known words."""
+        """Return the mean pooled row of the known words in each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)

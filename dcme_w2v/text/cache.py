@@ -123,7 +123,7 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> Bools:
-        """Return a mask of the held-out lines among the `count` lines from line `first` on."""
+        """Return a mask of the held-out lines among `count` lines, starting at line `first`."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
         return mixed < np.uint64(self.fraction * 2.0**64)
@@ -137,7 +137,7 @@ class Choice:
         self._line = 0  # index of the line that is being read
 
     def mask(self, ids: U32) -> Bools:
-        """Return a mask that selects, among the next IDs in the stream, those in held-out lines."""
+        """Return a mask of the next IDs in the stream that selects the IDs in held-out lines."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())

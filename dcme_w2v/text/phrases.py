@@ -358,7 +358,7 @@ class _Text:
         self.reads = 0  # number of times that the last pass has read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
-        """Yield the word IDs of the text, in which phrases are joined."""
+        """Yield the word IDs of the text after joining phrases."""
         pieces = self._stored(stage)
         for *pairs, roles in self._passes:
             pieces = self._joined(pieces, pairs, roles)

@@ -246,7 +246,7 @@ def dropped_line(least: int) -> str:
 
 
 def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first NUL byte or, if refused, of the first non-UTF-8 byte."""
+    """Return the offset of the first NUL byte, or of the first invalid UTF-8 byte if refused."""
     found = [text.find(b"\0")]
     try:
         text.decode()
@@ -499,7 +499,7 @@ def _structure(lines: Sequence[str]) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Describe why tokens look like raw text, with a remedy; None if they do not."""
+    """Describe why tokens look like raw text, with a remedy; return None if they do not."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

@@ -211,7 +211,7 @@ class Tokenizer:
 
     @classmethod
     def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
-        """Return the tokenizer that is most similar to that of another program's tokenizer.json."""
+        """Return the tokenizer that is most similar to the one in a foreign tokenizer.json."""
         steps = json.dumps(layout.get("normalizer"))
         lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
         strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
@@ -256,7 +256,7 @@ class Tokenizer:
         }
 
     def entry(self) -> dict[str, Any]:
-        """Return the ``tokenizer`` entry for a manifest or a model; {} means whitespace."""
+        """Return an entry for manifests and models; {} stands for splitting text at whitespace."""
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod

@@ -167,7 +167,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
 
 
 def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
-    """Return, for each character, its replacement, the negated position of a sequence, or 0."""
+    """Return each character's replacement: a character, a negated sequence position, or 0."""
     entries = np.zeros((max(mapped, default=0) // PAGE + 1) * PAGE, dtype=np.int32)
     for c, text in mapped.items():
         if len(text) == 1:

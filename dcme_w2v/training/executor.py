@@ -132,10 +132,10 @@ def given_value(value: Any) -> Any:
 
 
 def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
-    """Return one piece of a task's result, which is a pair of a list of pieces and statistics."""
+    """Return one piece from a task's result, which consists of a list of pieces and statistics."""
     return value[0][number]
 
 
 def figures_of(value: tuple[Any, Any]) -> Any:
-    """Return the statistics in a task's result, which is a pair of a value and statistics."""
+    """Return the statistics from a task's result, which consists of a value and statistics."""
     return value[1]

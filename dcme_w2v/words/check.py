@@ -31,7 +31,7 @@ from .vectors import Vectors
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault, with the number of rows that have it and the position of the first row."""
+    """A kind of fault, with the number of affected rows and the position of the first one."""
 
     kind: str
     count: int

@@ -117,7 +117,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
 
 
 def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:
-    """Return the words that all vectors have, in descending order of frequency, and their rows."""
+    """Return the words that all files share, by descending frequency, and their row indices."""
     first, *others = every
     if len({one.dim for one in every}) > 1:
         dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))

@@ -24,7 +24,7 @@ _SAMPLE, _K = 300, 10  # number of sampled words, and number of neighbors compar
 
 
 def as_int8(matrix: F32) -> tuple[I8, F32]:
-    """Quantize rows to int8 codes with one scale per row: row i is about ``codes[i] * scales[i]``.
+    """Quantize rows to int8, with a scale per row: row i is approximately ``codes[i] * scales[i]``.
 
     The number with the largest magnitude in a row gets the code 127 or -127. Cosines can be
     computed from the codes alone. A row of zeros has the scale 0.

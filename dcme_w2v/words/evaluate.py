@@ -37,7 +37,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Section:
-    """A section's number of questions, of covered questions and of correct answers."""
+    """The numbers of questions, covered questions and correct answers in a section."""
 
     name: str
     questions: int
@@ -71,17 +71,17 @@ class AnalogyScore:
 
     @property
     def total(self) -> Section:
-        """The total numbers of questions and answers over all sections."""
+        """The total counts of questions and correct answers in all sections."""
         return _joined("total", self.sections)
 
     @property
     def semantic(self) -> Section:
-        """The total numbers of questions and answers over the semantic sections."""
+        """The total counts of questions and correct answers in the semantic sections."""
         return _joined("semantic", [part for part in self.sections if not part.syntactic])
 
     @property
     def syntactic(self) -> Section:
-        """The total numbers of questions and answers over the syntactic sections."""
+        """The total counts of questions and correct answers in the syntactic sections."""
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
-    """Map each uppercase spelling to the first row with it; also return that row per word."""
+    """Map each uppercase spelling to its first row; also return this row for each word."""
     whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [

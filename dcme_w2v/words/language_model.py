@@ -141,7 +141,7 @@ class LanguageModel:
         return np.asarray(shares / shares.sum())
 
     def analogy_likelihood(self, path: PathLike) -> dict[str, float]:
-        """Return, for analogy questions a b c d, the log-likelihood of d given ``h_b - h_a + h_c``.
+        """Return d's log-likelihood in analogies a b c d, given the vector ``h_b - h_a + h_c``.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
         are the keys of `text_likelihood` with the prefix `analogy_`, and `questions`.

@@ -155,7 +155,7 @@ def log_probabilities(
 
 
 def _log_sums(batch: F32, rows: F32, weights: F32) -> F64:
-    """Return the log normalizers ``log(sum_j weights_jb exp(h . v_j))``: (contexts, biases).
+    """Return the log normalizer of each context for each bias vector, shape (contexts, biases).
 
     The largest score so far is subtracted from the scores of a block. Sums of earlier blocks are
     scaled when it rises.

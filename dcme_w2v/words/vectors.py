@@ -492,7 +492,7 @@ def how_made(vectors: Vectors) -> str:
 
 
 def counts_by_order(words: int) -> F64:
-    """Estimate the counts of words, sorted by descending frequency, by Zipf's law.
+    """Estimate word counts by Zipf's law; the words are sorted by descending frequency.
 
     Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
     """

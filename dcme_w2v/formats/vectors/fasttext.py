@@ -202,7 +202,7 @@ def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32,
 
 
 def _as_utf8(words: Words, path: str) -> Words:
-    """Replace invalid UTF-8 bytes in words with escapes, and warn about them."""
+    """Replace invalid UTF-8 bytes in words with escapes, and warn about the affected words."""
     count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words

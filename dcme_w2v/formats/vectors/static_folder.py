@@ -247,7 +247,7 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Return each ID's token (None for the unknown token), and remove "model" from `found`."""
+    """Remove "model" from a parsed tokenizer.json; list its tokens (None: the unknown token)."""
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:

@@ -90,7 +90,7 @@ class Subwords:
         return self.rows[rows].mean(axis=0, dtype=np.float32) if len(rows) else None
 
     def vectors_of(self, words: Words, own: F32 | None = None) -> F32:
-        """Return the vectors of words, shape (n, d); a word without n-grams gets zeros.
+        """Return the vectors of words, shape (n, d); a word without n-grams gets a zero vector.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ class WordTables(Immutable):
             raise UsageError(f"word {row + 1} is empty; remove or replace this word")
 
     def arrays(self) -> dict[str, F32]:
-        """Return all arrays by name; with n-grams, ``own`` contains the vectors of whole words."""
+        """Return all arrays by name; ``own`` contains word vectors without n-gram contributions."""
         named: dict[str, F32 | None] = {"vectors": self.vectors}
         if self.context is not None:
             named["context"] = self.context.vectors

@@ -132,7 +132,7 @@ def metadata_of(path: PathLike) -> Path:
 
 
 def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
-    """Write tab-separated vectors to one file, and words with known counts to another."""
+    """Write tab-separated vectors to one file, and words (with counts if known) to another."""
     words, counts = tables.words, tables.counts
     if is_stream(path):
         raise UsageError(

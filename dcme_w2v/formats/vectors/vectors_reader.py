@@ -83,7 +83,7 @@ def no_faults() -> I64:
 
 
 def word_faults(words: Words) -> I64:
-    """Return a fault table, as created by `no_faults`, of the faults in a list of words."""
+    """Return the fault table, in the form of `no_faults`, for a list of words."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     find_duplicates(words.text, words.offsets, faults)
@@ -146,7 +146,7 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Read `promised` and `dim` from the file's header; return the offset of the first row."""
+        """Read the header's row count and dimension, if present; return the first row's offset."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
@@ -183,7 +183,7 @@ class RowReader:
         return start
 
     def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
-        """Raise an error if the first lines have no words, or have quoted words as R writes them.
+        """Raise an error if the first lines contain no words, or words in quotes as R writes them.
 
         A number can be a word, such as a year, but not every word is a number with a decimal point.
         """
