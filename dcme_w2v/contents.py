@@ -124,7 +124,7 @@ def info(path: PathLike) -> Facts:
 
 
 def _vectors(path: str) -> Facts:
-    """Describe a word-vector file on the basis of its header and its manifest."""
+    """Describe a word-vector file based on its header and its manifest."""
     kind = "folder" if Path(path).is_dir() else kind_of_file(path)
     facts: Facts = {"kind": "word vectors", "format": kind}
     if kind is None:

@@ -118,7 +118,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def _options_in(cls: type) -> tuple[Declaration, ...]:
-    """Return the fields of a dataclass that are options; the choices of a preset are its names."""
+    """Return a dataclass's option fields as declarations; preset names become choices."""
     found, kinds = [], typing.get_type_hints(cls)
     heading = getattr(cls, "group", "Other")
     for item in dataclasses.fields(cls):
@@ -145,7 +145,7 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
-    """Return the numpydoc entries of options, renamed according to `names`."""
+    """Return numpydoc entries for options, using the parameter names in `names`."""
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
@@ -167,7 +167,7 @@ def values_of(options: Any, *classes: type) -> dict[str, Any]:
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Create an object of `cls` from the fields that it has in common with the options object."""
+    """Create an object of the options class `cls` from the same-named fields of `options`."""
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(options, name) for name in names})
 
@@ -220,7 +220,7 @@ class Checked:
 
 
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's options, completed with the values of a preset.
+    """Fill in a preset's values for options that the user has not set.
 
     An invalid preset is left to the check of its choices, whose error lists the valid ones.
     """
@@ -344,7 +344,7 @@ def _conflicts(
 
 
 def _is_set(item: Declaration, value: Any) -> bool:
-    """Return whether an option is set, which means that it can conflict with other options."""
+    """Return whether an option is set and can therefore conflict with other options."""
     return value is not None and value is not False and value not in (item.default, *item.neutral)
 
 

@@ -43,7 +43,7 @@ KINDS = ("softmax", "normalized", "logistic")
 
 @dataclass(frozen=True)
 class Calibration:
-    """A function from a model's scores to log-probabilities, with fitted parameters.
+    """A fitted function that converts a model's scores to log-probabilities.
 
     Attributes
     ----------
@@ -143,20 +143,20 @@ def logistic(odds: Any) -> Any:
 
 
 def _log_of_logistic(odds: F64) -> F64:
-    """Return the logarithm of `logistic`, computed several times faster than with `logaddexp`."""
+    """Return the logarithm of `logistic`, several times faster than with `logaddexp`."""
     found: F64 = np.minimum(odds, 0.0) - np.log1p(np.exp(-np.abs(odds)))
     return found
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the rise of the log-odds in each segment between knots, with log-odds 0 at score 0."""
+    """Return the log-odds at the first knot and their rise in each segment, with 0 at score 0."""
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)
 
 
 def _pieces(scores: F64) -> F64:
-    """Return how much of each segment between two knots lies between 0 and each score."""
+    """Return the length of each segment's overlap with the interval from 0 to each score."""
     ends = [-np.inf, *KNOTS, np.inf]
     parts = [
         np.clip(scores, low, high) - min(max(0.0, low), high)
@@ -242,7 +242,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 def likeliest_factors(
     parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
 ) -> tuple[F64, float]:
-    """Fit the weights in a sum of several models' scores; also return the log-likelihood.
+    """Fit weights for summing several models' scores; return the weights and the log-likelihood.
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents

@@ -1,4 +1,4 @@
-"""Choose settings by comparing them on held-out documents, by default or with --tune.
+"""Choose training settings by comparing candidates on held-out documents.
 
 A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
 If there are few candidates, all are trained on all folds. If there are many, all are first trained
@@ -158,7 +158,7 @@ class Problem:
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return a setting without the values that the user's options determine.
+        """Remove the values that the user's options determine from a setting.
 
         A given final learning rate also fixes the initial one, because both define one schedule.
         """
@@ -172,7 +172,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A search step: candidate settings, their measure, and the number of training documents."""
+    """A search step that compares candidate settings by a measure on some or all documents."""
 
     candidates: Callable[[Problem, Setting], list[Setting]]
     measure: Measure
@@ -184,7 +184,7 @@ class Stage:
 
 
 def like_svm(problem: Problem, best: Setting) -> Setting:
-    """Return settings equivalent to LinearSVC with C = 1, or a higher C if there are few documents.
+    """Return settings that imitate LinearSVC with C = 1 (higher if there are few documents).
 
     LinearSVC minimizes the same objective with l2 = 1 / (2 C n), but gradient descent stops before
     the minimum. With many classes, most of which are rare, the learning rate is doubled, and only
@@ -221,7 +221,7 @@ def is_dual(problem: Problem, best: Setting) -> bool:
 
 
 def of_strengths(problem: Problem, best: Setting) -> list[Setting]:
-    """Return candidate L2 penalties for the dual solver: weaker ones if there are few documents."""
+    """Return candidate L2 penalties for the dual solver, which are lower for few documents."""
     count = len(problem.data.labels)
     # Training on few documents needs many epochs if some documents are duplicates.
     epochs = EPOCHS_OF_DUAL * (4 if count < FEW else 1)
@@ -598,7 +598,7 @@ class Search:
         return [self._found[_key(one, measure, share)] for one in settings]
 
     def _rows(self, setting: Setting) -> AnyRows:
-        """Return the document rows for a setting, rotated if it uses the dual solver."""
+        """Return the document rows for a setting, rotated if the setting uses the dual solver."""
         rows = self.problem.rows(setting)
         if self.problem.options(setting).solver != "dual":
             return rows
@@ -608,7 +608,7 @@ class Search:
         return self._rotated[id(rows)][1]
 
     def _products(self, setting: Setting, rows: AnyRows) -> F32:
-        """Return the inner products of rows, caching those of the second block of columns."""
+        """Return the inner products of rows; cache those of the second block of columns."""
         if self.problem.second_block is None:
             return inner_products(as_matrix(rows))
         is_second, rows = self.problem.second_block(setting), as_matrix(rows)
@@ -699,7 +699,7 @@ def choose(
     reporter: Reporter = QUIET,
     received: ReceivedSignal | None = None,
 ) -> Choice | None:
-    """Choose settings by their results on held-out documents, by default or for --tune.
+    """Choose the settings that give the best results on held-out documents.
 
     If `seconds` is 0, the first candidate is chosen without a comparison.
 

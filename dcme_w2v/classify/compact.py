@@ -74,7 +74,7 @@ def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> Compre
 
 
 def pack_words(words: Words) -> U8:
-    """Pack sorted words as the length of the prefix shared with the previous word, and the rest."""
+    """Pack each word as the prefix length shared with the previous word and the remaining bytes."""
     text, starts, lengths = words.text, words.offsets[:-1], np.diff(words.offsets)
     shared = np.zeros(len(words), dtype=np.int64)
     near = np.arange(1, len(words))  # indices of words that match the previous word so far

@@ -106,7 +106,7 @@ class GrownFeatures(TextFeatures):
         return self._weigh(counts.in_columns(column[place], len(order)), total[order])
 
     def _earlier(self, new: F64, documents: int) -> F64:
-        """Compute how many earlier documents contain each feature, from the feature's idf.
+        """Compute from each feature's idf how many earlier documents contain the feature.
 
         Without idf, the frequency of a feature in the new documents is used instead.
         """
@@ -126,7 +126,7 @@ class GrownFeatures(TextFeatures):
         return self._weighted(counts)
 
     def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
-        """Accept all features, because the new documents do not show how frequent features are."""
+        """Accept all features, because new documents do not show how frequent features are."""
         return np.ones(counts.shape[0], dtype=np.bool_)
 
 
@@ -266,7 +266,7 @@ class Continued:
         return np.arange(self._weights.features) if columns is None else columns
 
     def calibrate(self, fitted: Fitted, start: Start, corpus: Dataset, reporter: Reporter) -> None:
-        """Report the accuracy on the new documents; recalibrate a model trained on few documents.
+        """Report the initial model's accuracy on new documents, and recalibrate it if necessary.
 
         The model was not trained on the new documents, which therefore serve as held-out documents.
         """

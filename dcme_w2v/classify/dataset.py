@@ -196,7 +196,7 @@ class Dataset:
         return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
 
     def with_features(self, options: FeatureOptions, most: int | None = None) -> Dataset:
-        """Recompute the training documents' features with other settings, from counts or texts."""
+        """Recompute the training documents' features from counts or texts, with other settings."""
         assert self.text is not None
         most = options.features_of(len(self.classes)) if most is None else most
         if self.texts:
@@ -225,7 +225,7 @@ class Dataset:
 
 
 def _is_typed(path: Source) -> bool:
-    """Return whether a source distinguishes the string "1.5" from the number 1.5, unlike CSV."""
+    """Return whether a source, unlike CSV, distinguishes the string "1.5" from the number 1.5."""
     if not isinstance(path, Table) or path.rows is not None or path.path == STANDARD:
         return isinstance(path, Table) and path.rows is not None
     return sniff(head_of(path.path)) in (*BINARY, "JSON lines")
@@ -261,7 +261,7 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
-    """Return the error message for files without labels, which says where to put the labels.
+    """Return an error message for files without labels that says where to put the labels.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
 
 
 def _stored(texts: Iterable[Text], found: list[Text], room: float) -> Iterator[Text]:
-    """Yield texts, and store them in `found`; drop all if their total size exceeds a limit."""
+    """Yield texts and store them in `found`; empty `found` if their total size exceeds `room`."""
     for text in texts:
         room -= len(text)
         found.append(text) if room >= 0 else found.clear()
@@ -461,7 +461,7 @@ def _read_rows(
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
-    """Raise UsageError if no held-out document has a label that the model can predict.
+    """Raise UsageError unless a held-out document has a label that the model can predict.
 
     Without `classes`, labels are not compared.
     """

@@ -73,7 +73,7 @@ class Counted:
 
     @functools.cached_property
     def totals(self) -> list[F64]:
-        """For each block, the total count of each feature, weighted by document."""
+        """For each block, the total count of each feature, weighted by document weights."""
         return [_sums(one, self.weights, one.data) for one in self.blocks]
 
     @functools.cached_property
@@ -382,7 +382,7 @@ class TextFeatures:
         most: Callable[[], tuple[int, bool]] | None,
         weights: Sequence[float] | F64,
     ) -> tuple[Counted, int, int]:
-        """Count all features; also return the size of the texts and the number of features to keep.
+        """Count all features; also return the texts' size and the number of features to keep.
 
         See `fit_transform` for the parameters.
         """
@@ -432,7 +432,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> CompressedRows:
-        """Count how often `numbered` returns each column for each document."""
+        """Count how often each document contains each of the columns that `numbered` returns."""
         pieces = [NO_COUNTS]
         for some in blocks(documents, BYTES_AT_ONCE, DOCUMENTS_AT_ONCE):
             lists = list(map(numbered, some))
@@ -475,7 +475,7 @@ def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
 
 
 def documents_with(counts: CompressedRows, weights: F64 | None) -> F64:
-    """Return, for each column, the total weight of the documents that contain its feature."""
+    """Return the total weight of the documents that contain each column's feature."""
     of_entries = None if weights is None else np.repeat(weights, np.diff(counts.indptr))
     found = np.bincount(counts.indices, of_entries, counts.shape[1]).astype(np.float64)
     return found.round(DECIMALS)

@@ -72,7 +72,7 @@ FALL = 10.0
 
 @dataclass
 class Fitted:
-    """The result of `fit_linear`: options, scorer, calibration and threshold.
+    """The result of `fit_linear`, including the options, scorer, calibration and threshold.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Fitted:
 
 @dataclass
 class Job:
-    """Settings for how `fit_linear` runs and reports; by default, it prints and saves nothing.
+    """Settings for how `fit_linear` runs and reports; the defaults print and save nothing.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ def _check_loss(task: Task, scorer: Scorer) -> None:
 
 
 def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
-    """Raise an error if predictions are far worse than in the cross-validation of the settings."""
+    """Raise an error if predictions are far worse than in cross-validation with these settings."""
     if choice.figures is None or choice.at is None or choice.measure is None:
         return
     some = data.some(choice.at)
@@ -525,14 +525,14 @@ class Task:
             raise Interrupted(message, received.number)
 
     def save_partial(self) -> str | None:
-        """Save the current result, or return None if workers or tree nodes hold the weights."""
+        """Save the current result; return None if the weights are on workers or in tree nodes."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
         return self.job.partial(self.fitted())
 
 
 def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
-    """Return options that train for the second half of the schedule, without an L2 penalty.
+    """Return options for the second half of the training schedule, without an L2 penalty.
 
     If all documents have the same label, they are visited once, because none of them supports
     another label.

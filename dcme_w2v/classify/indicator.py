@@ -24,7 +24,7 @@ class Indicator(NamedTuple):
 
 
 def is_indicator(y: Any) -> bool:
-    """Return whether `y` is an indicator matrix, that is, sparse or with several columns."""
+    """Return whether `y` is an indicator matrix, which is sparse or has several columns."""
     try:
         return is_sparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # `np.asarray` fails if the lists in y have different lengths

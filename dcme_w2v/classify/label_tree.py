@@ -103,7 +103,7 @@ class Tree:
 def coded(
     values: F32,
 ) -> tuple[I8, F64]:
-    """Quantize nonzero weights to signed levels; also return the range of magnitudes."""
+    """Quantize nonzero weights to signed levels; return the levels and the range of magnitudes."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
@@ -279,7 +279,7 @@ def _nodes(
     parent: I64,
     parents: I64,
 ) -> Iterator[tuple[I64, I64, int]]:
-    """Yield each node's documents, the child to which each of them belongs, and the child count."""
+    """Yield each node's documents, each document's child node, and the number of child nodes."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
     first = np.searchsorted(parents, np.arange(parents[-1] + 2))
@@ -382,7 +382,7 @@ class Forest(Scorer):
         return (_log(found.toarray()) for found in self._batches(documents, threads))
 
     def best(self, documents: core.SparseRows, count: int, threads: int) -> Iterator[Top]:
-        """Yield the best classes of documents without computing the scores of all classes."""
+        """Yield each document's best classes, without computing the scores of all classes."""
         for found in self._batches(documents, threads):
             sizes = np.diff(found.indptr)
             if sizes.min(initial=count) < count:

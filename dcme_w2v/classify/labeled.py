@@ -1,4 +1,4 @@
-"""The class `Labeled`: labeled documents with weights, the input for training and evaluation."""
+"""The class `Labeled`, which contains weighted labeled documents for training and evaluation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Documents with weights and labels, which are class indices or -1 (not a class).
+    """Weighted documents, each with a list of labels: class indices, or -1 for unknown labels.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ def name_of_label(label: Any, kind: str) -> str:
 
 
 def label_of_name(name: str, kind: str) -> Any:
-    """Convert a string from a file to a label; raise ValueError if this is impossible."""
+    """Convert a string from a file to a label; raise ValueError if the conversion is impossible."""
     if kind == "boolean":
         return {"True": True, "False": False}[name]
     return int(name) if kind == "integer" else name

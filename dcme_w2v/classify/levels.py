@@ -67,7 +67,7 @@ class Evidence:
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: F64) -> F32:
-        """Return the linear model's weights `sign(w_k) * v_k`, shape (features, classes)."""
+        """Return a linear model's weights from each level's weight, shape (features, classes)."""
         from scipy.sparse import csr_matrix
 
         found = self.levels

@@ -38,14 +38,14 @@ def log_softmax(scores: F64) -> F64:
 
 
 def log_of_probability(least: float) -> float:
-    """Return the log of a minimum probability; raise UsageError unless it is between 0 and 1."""
+    """Return the log of a minimum probability; raise UsageError if it is not between 0 and 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least!r:.40}: must be a number from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 
 def best_classes(scores: F64, count: int) -> Top:
-    """Return the highest-scoring classes of each document, best first, and the scores.
+    """Return the highest-scoring classes of each document, best first, and their scores.
 
     The lower class number comes first among equal scores.
     """
@@ -94,7 +94,7 @@ class Reliability:
         self._sums = np.zeros((3, RANGES))
 
     def add(self, p: F64, is_right: Bools, weights: F64) -> None:
-        """Add predictions with their probabilities, their weights, and whether they are correct."""
+        """Add predictions, given each one's probability, correctness and weight."""
         ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
         for sums, values in zip(
             self._sums, (weights, weights * p, weights * is_right), strict=True
@@ -321,7 +321,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
 def best_threshold(
     log_p: F64, labels: Sequence[Sequence[int]], weights: F64, may_be_none: bool = False
 ) -> float:
-    """Return the probability threshold that gives the best weighted micro F1.
+    """Return the probability threshold that maximizes the weighted micro F1.
 
     The most probable label of a document is always predicted, unless `may_be_none` is set.
     """

@@ -287,7 +287,7 @@ class Predictor(Sealed, Shown, ABC):
                 ]
 
     def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
-        """Return the highest-weighted features of a class, or the contributions of text features.
+        """Return a class's highest-weighted features, or the contributions of a text's features.
 
         Without a text, these are the features with the highest weights for the class. With a text,
         they are its features that change the difference between the scores of the class and of the
@@ -367,7 +367,7 @@ class Predictor(Sealed, Shown, ABC):
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, **more: Any) -> dict[str, Any]:
-        """Return the entries of the model's record, except those for text features."""
+        """Return the entries of the model description, except those for text features."""
         found = {
             "classes": self.classes,
             "options": None if self.options is None else asdict(self.options),
@@ -406,7 +406,7 @@ def restored(
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
-    """Yield batches of rows with the log-probabilities of their classes (or latent classes)."""
+    """Yield each batch's slice of rows, and the rows' log-probabilities of (latent) classes."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
         log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
@@ -457,7 +457,7 @@ class Classifier(Predictor):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield the most probable classes; if there are label trees, do not score all classes."""
+        """Yield the most probable classes; with label trees, avoid scoring all classes."""
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
@@ -475,7 +475,7 @@ class Classifier(Predictor):
             yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
-        """Return a linear model for the rows, possibly with only the weights that the rows need."""
+        """Return a linear model that has all weights, or at least those that the rows need."""
         return self.weights
 
     def weights_of_class(self, number: int) -> F32:
@@ -506,7 +506,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of a model's labels; check that it fits all class names."""
+    """Return the Python type of a model's labels; check that all class names match this type."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]
@@ -518,7 +518,7 @@ def _kind_of_labels_in(model: Model) -> str:
 
 
 def _calibration_in(model: Model) -> Calibration:
-    """Restore the calibration from a model record; without a record entry, use the softmax."""
+    """Restore the calibration from a model record, or use the softmax if the record has none."""
     found = model.description.get("calibration")
     try:
         return Calibration() if found is None else Calibration.restored(found)

@@ -87,7 +87,7 @@ class NGrams:
 
 
 class Subwords:
-    """The words of texts, collected in order to count their character n-grams.
+    """A collection of texts' words, whose character n-grams are to be counted.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Subwords:
         self._texts.append(self._numbering.batch([*texts]))
 
     def distinct(self) -> tuple[Words, CompressedRows]:
-        """Return the distinct n-grams by first appearance, and their counts per text.
+        """Return the distinct n-grams in order of first appearance, and their counts per text.
 
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
@@ -141,7 +141,7 @@ def joined_batches(batches: list[Batch]) -> Batch:
 
 
 def counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Count the columns per row; return how many columns each row has, the columns, and the counts.
+    """Count how often each row contains each column; return row sizes, columns and counts.
 
     ~column counts -1.
     """

@@ -146,7 +146,7 @@ class FeatureOptions(Checked):
         )
 
     def features_of(self, classes: int) -> int:
-        """Return how many features `classify train` uses by default for a number of classes."""
+        """Return the default number of features in `classify train` for a number of classes."""
         if self.features is not None or self.by == "token":
             return self.most_features
         return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
@@ -460,7 +460,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 def _check_supported(
     options: ClassifyOptions, given: str, supported: Mapping[str, tuple[Any, ...]]
 ) -> None:
-    """Raise an error if an option has a value that is not supported with a given option."""
+    """Raise an error if an option has a value that the option `given` does not support."""
     for name, values in supported.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(

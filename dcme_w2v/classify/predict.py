@@ -121,7 +121,7 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """Exception for a document with several labels after documents that had only one."""
+    """Exception that signals a document with several labels after single-label documents."""
 
 
 @dataclass
@@ -137,7 +137,7 @@ class _Tested:
     confusion: str | None
 
     def run(self, several: bool) -> None:
-        """Evaluate in single-label or multilabel mode; to switch modes, raise _SeveralLabels."""
+        """Evaluate in single-label or multilabel mode; raise _SeveralLabels to switch modes."""
         model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
         self.measures: Measures | ClusterMeasures = ClusterMeasures()
         if not self.is_latent:
@@ -169,7 +169,7 @@ class _Tested:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight in propensity-scored precision, or None if there are no counts."""
+    """Return each label's weight in propensity-scored precision, or None without label counts."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None
@@ -334,7 +334,7 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
 
 
 def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
-    """Return a line with the held-out measures and the settings chosen on the same documents."""
+    """Format the held-out measures, and mention the settings chosen on the same documents."""
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
     return f"held-out: {shown} ({documents:,} documents{also})"

@@ -57,7 +57,7 @@ class Shrunk:
     loss: float
 
     def fill(self, weights: Weights, features: I64) -> None:
-        """Copy the weights of some features, and all biases, to the table of `weights`."""
+        """Copy this matrix's weights for the given features, and all biases, to `weights`."""
         values, step = self.evidence.values, rows_at_once(weights.classes)
         signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
         by_byte = signed.astype(np.float32)
@@ -133,7 +133,7 @@ class WeightRanking:
         return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def count_without_impact(self, share: float) -> int:
-        """Estimate how many weights to keep so that the rest have at most this impact share."""
+        """Estimate how many weights to keep if the rest may have at most `share` of the impact."""
         used = np.flatnonzero(self._bins)[::-1]
         impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
@@ -194,7 +194,7 @@ class WeightRanking:
         return self._kept.entries(chosen)
 
     def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
-        """Yield, for each block of weights, the first feature, the weights, and the impacts."""
+        """Yield each block's first feature index, its weights, and the weights' impacts."""
         at = 0
         for block in self._weights.blocks():
             rows = block[: self._weights.features - at].astype(np.float64)
@@ -266,7 +266,7 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and a mask of the filled rows; all other rows use no memory."""
+        """The linear model, and a mask of the rows filled so far; the other rows use no memory."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
@@ -302,7 +302,7 @@ class ShrunkModel(Classifier):
         return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Select those columns of document vectors that have weights."""
+        """Select the columns of document vectors that have weights."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
         return super().align_features(matrix)
@@ -312,7 +312,7 @@ class ShrunkModel(Classifier):
         return super().feature_name(column if self.columns is None else self.columns[column])
 
     def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Return the arrays and the description for the model file."""
+        """Return the arrays and the description to be stored in the model file."""
         levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
         arrays: dict[str, Array] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
@@ -388,7 +388,7 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Select columns of rows; selected columns that do not exist are empty."""
+    """Select columns of rows; a selected column that does not exist is empty."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 

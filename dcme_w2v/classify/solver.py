@@ -37,7 +37,7 @@ def solve(
     sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimize the mean of `-log p` plus `l2 / 2` times the sum of squared weights without biases.
+    """Minimize the mean log loss plus `l2 / 2` times the sum of squared weights, without biases.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def loss_and_gradient_at(
     options: ClassifyOptions,
     sample_weight: F32 | None,
 ) -> Callable[[], tuple[float, F64]]:
-    """Return a function that computes the loss (sum of -log p) and its gradient at `weights`."""
+    """Return a function that computes the total log loss and its gradient at `weights`."""
     rows, classes = core.SparseRows(as_matrix(matrix)), weights.classes
     instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
     columns = core.Columns(rows, instances)
@@ -112,7 +112,7 @@ def minimized(
     watch: Callable[[int, float], bool] | None = None,
     columns: tuple[F64, F64] | None = None,
 ) -> Weights:
-    """Minimize the mean loss (the sum of -log p, divided by `total`) plus the L2 penalty.
+    """Minimize the mean log loss (the sum divided by `total`) plus the L2 penalty.
 
     Parameters
     ----------

@@ -221,7 +221,7 @@ class TextClassifier(ProtocolEstimator):
         return self._linear()[-1]
 
     def _linear(self) -> F32:
-        """Return the classes' weights and biases, or the differences between two classes."""
+        """Return the classes' weights and biases or, for two classes, their differences."""
         weights = self.model_.weights if isinstance(self.model_, Classifier) else None
         if not isinstance(weights, Weights):
             raise AttributeError(
@@ -235,7 +235,7 @@ class TextClassifier(ProtocolEstimator):
         return table[:, 1:] - table[:, :1] if is_binary else self._columns(table, 0)
 
     def _columns(self, found: Any, absent: float) -> Any:
-        """Reorder columns to match `classes_`; use the value `absent` for labels without texts."""
+        """Reorder columns to match `classes_`; fill columns of unseen labels with `absent`."""
         if self._indicator is None or found.shape[1] == len(self.classes_):
             return found
         whole = np.full((len(found), len(self.classes_)), absent, dtype=found.dtype)

@@ -321,7 +321,7 @@ class _Models:
 
 
 class FeatureSets:
-    """Documents that can be converted to rows for several feature settings.
+    """Documents that can be converted to rows with different feature settings.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class FeatureSets:
             self.settings.append({**pairs, "ngrams": 2})
 
     def under(self, setting: Setting) -> Dataset:
-        """Return the training documents as rows, with the features that a setting specifies."""
+        """Return the training documents as rows of the features that a setting specifies."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
         options = replace(self._options, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))

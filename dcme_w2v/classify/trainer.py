@@ -1,4 +1,4 @@
-"""The trainer and the weights of a linear classifier.
+"""Train linear classifiers, and store their weights.
 
 The core may use another order of classes (`dcme_w2v.classify.trainer`); arguments and results
 here are in the order of the caller.
@@ -350,7 +350,7 @@ def visits_of(weights: F32) -> tuple[I64, F32]:
 
 
 def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
-    """Return the label sets for a list of rows in which rows can be repeated."""
+    """Return the label sets of the listed rows; a row can be listed several times."""
     sizes = np.diff(sets)[rows]
     ends = np.append(0, np.cumsum(sizes))
     return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
@@ -497,7 +497,7 @@ class ClassifierTrainer(Trainer):
         super().__init__(learner, options, weights.tables, kernels_named())
 
     def progress(self) -> Progress:
-        """Return the training progress, whose loss is a weighted mean over instances."""
+        """Return the training progress; its loss is a weighted mean over instances."""
         found = super().progress()
         return replace(found, loss=found.loss / self._weight)
 

@@ -56,7 +56,7 @@ SPARSE_BELOW = 0.5
 
 
 def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
-    """Convert a scorer to arrays for `save_model`, with numbered names for several models."""
+    """Convert a scorer to arrays for `save_model`; append numbers to names of several models."""
     if isinstance(scorer, Votes | Forest):
         parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
         return {

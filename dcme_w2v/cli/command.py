@@ -1,4 +1,4 @@
-"""Base classes of commands and groups, which structure the help and suggest similar names."""
+"""Base classes for commands and groups, which structure the help and suggest similar names."""
 
 import functools
 import warnings
@@ -88,7 +88,7 @@ class Command(click.Command):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
 
     def repeated(self, args: list[str]) -> list[str]:
-        """Insert the flag of an option before each of its values if it takes several values."""
+        """If an option takes several values, insert its flag before each value."""
         options = (one for one in self.params if isinstance(one, Option) and one.multiple)
         many = {flag for one in options if str(one.metavar).endswith("...") for flag in one.opts}
         found, flag = list[str](), ""
@@ -243,7 +243,7 @@ SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
 
 
 def set_switched(ctx: click.Context) -> None:
-    """Replace values of word2vec.c switches with the equivalent options.
+    """Replace the values of word2vec.c switches with the values of equivalent options.
 
     Raises
     ------

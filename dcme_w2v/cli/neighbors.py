@@ -71,7 +71,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
 
 
 def _lines() -> Iterator[list[str]]:
-    """Yield lists of input lines: one line from a prompt, or all lines that have arrived."""
+    """Yield lists of input lines: a single line from a prompt, or all lines that have arrived."""
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted())
         return
@@ -181,7 +181,7 @@ def _in_lower_case(v: Vectors, word: str) -> str:
 def _words_near(
     v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
 ) -> dict[str, set[str]]:
-    """Return the neighbors that one vector file contains for each query in a line."""
+    """Return each query's nearest neighbors in one vector file, for the queries in a line."""
     queries, _ = _parsed(v, line)
     known = None if among is None else [word for word in among if word in v]
     answers = v.most_similar_batch(queries.values(), topn, among=known)
@@ -191,7 +191,7 @@ def _words_near(
 def _count_files(
     record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
 ) -> None:
-    """Store, for each neighbor in a record, the number of files that list it for the same query."""
+    """Store, for each neighbor in a record, how many files list it for the same query."""
     for name, found in record.items():
         for one in found:
             one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)

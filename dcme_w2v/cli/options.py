@@ -66,7 +66,7 @@ EXPLICIT = "\0"
 
 # `ParamType` is generic only in later versions of click.
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A parameter type; the dataclass reports errors in values that this type cannot convert."""
+    """A parameter type that leaves invalid values unchanged, so that the dataclass reports them."""
 
     name = "value"
 
@@ -75,7 +75,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert a value to its type, with 2^20 read as a power, or return it unchanged."""
+        """Convert a value, such as 2^20, to its type; if this fails, return the value unchanged."""
         if isinstance(value, str):
             value = value.removeprefix(EXPLICIT)
         if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
@@ -140,7 +140,7 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
 
 
 class Argument(click.Argument):
-    """A command argument that has a path role, such as "reads"."""
+    """A command argument that can have a path role, such as "reads"."""
 
     def __init__(self, *arguments: Any, path: str | None = None, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -252,7 +252,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Create a dataclass object from keyword arguments, which are removed from the mapping.
+    """Create a dataclass object from keyword arguments, and remove these from the mapping.
 
     Raises
     ------

@@ -161,7 +161,7 @@ def _loaded(
 
 
 def _lines(queries: tuple[str, ...], encoding_errors: str) -> Iterator[list[Any]]:
-    """Yield lists of queries; a list from standard input has all queries that have arrived."""
+    """Yield lists of queries; a list from standard input contains all queries that have arrived."""
     from dcme_w2v.files.opening import LINE_BYTES, CorpusFile, arriving_lines
     from dcme_w2v.formats.documents import read_documents
 
@@ -185,7 +185,7 @@ def _is_file(query: str) -> bool:
 
 
 def _answer(found: Search, texts: list[Any], asked: int, k: int, as_json: bool) -> int:
-    """Print the answers to queries; return how many queries have an answer."""
+    """Print the answers to queries; return the number of queries that have an answer."""
     answers = found.search(texts, k)
     for number, (text, hits) in enumerate(zip(texts, answers, strict=True), asked + 1):
         shown = [

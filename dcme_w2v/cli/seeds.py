@@ -81,7 +81,7 @@ def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
 
 
 def _numbered(ctx: click.Context, params: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return a run's parameters, with the run's seed and numbered output paths.
+    """Return a run's parameters, including its seed and output paths that contain the seed.
 
     An evaluation has no seed, so its first argument (the vectors or the model) also depends on the
     run.
@@ -132,7 +132,7 @@ def measures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def summary(values: list[float]) -> dict[str, Any]:
-    """Return the values, followed by their mean and sample standard deviation."""
+    """Return the mean, the sample standard deviation, and the values."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "standard_deviation": deviation, "values": values}
 

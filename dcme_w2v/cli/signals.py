@@ -1,4 +1,4 @@
-"""Handle signals: a signal ends the program, but training saves its work first.
+"""Handle signals, which end the program but let training save its work first.
 
 When a command runs, `dcme_w2v.cli.main` turns signals into exceptions; commands that train give
 `recording_signals` to the epoch loop, which saves the work. The library itself installs no handler.
@@ -44,7 +44,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until its handler raises, in case it comes just before a blocking call."""
+        """Send a signal until its handler raises, because one can precede a blocking call."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()
@@ -66,7 +66,7 @@ terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Make all `SIGNALS` raise exceptions, except those that the process ignores.
+    """Make all `SIGNALS` raise exceptions, except signals that the process ignores.
 
     An exception that is lost because it was raised in a destructor is raised again.
     """

@@ -25,7 +25,7 @@ _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """A replacement for standard error that drops messages if they cannot be written."""
+    """A standard-error stream that drops messages if they cannot be written."""
 
     def write(self, data: Any) -> int:
         """Write bytes; drop the bytes if writing fails."""
@@ -36,7 +36,7 @@ class _Messages(io.FileIO):
 
 
 class _Output(OutputFile):
-    """A replacement for standard output that mentions it in errors and can ignore a broken pipe."""
+    """A standard-output stream that names itself in errors and can ignore a broken pipe."""
 
     ignores_broken_pipe = False
 
@@ -101,7 +101,7 @@ def drop_output() -> None:
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
-    """Return a text stream that writes to `raw`, with the encoding of the replaced stream.
+    """Return a text stream that writes to `raw`, using the encoding of the replaced stream.
 
     Bytes in arguments and paths that are not UTF-8 are written unchanged. An ASCII stream becomes
     UTF-8, as with click, which would however replace such bytes.

@@ -51,7 +51,7 @@ def transform(
 
 
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
-    """Return the number of columns, and an iterator over batches of rows and labels."""
+    """Return the number of columns, and an iterator over batches of rows with their labels."""
     from dcme_w2v.classify.predict import pieces
     from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
     from dcme_w2v.formats.documents import read_documents

@@ -47,7 +47,7 @@ def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]
 
 
 def parsed(address: str) -> int | str:
-    """Convert ``local:N`` to N; otherwise, return a scheduler's address (from a file if necessary).
+    """Convert ``local:N`` to N; otherwise, return a scheduler's address, possibly read from a file.
 
     Raises
     ------

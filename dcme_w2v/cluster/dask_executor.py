@@ -94,7 +94,7 @@ class DaskExecutor(Executor):
         return self._client.submit(_run, function, label, *args, key=key, pure=False, **pinned)
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait until all futures have a value."""
+        """Wait until all futures have values."""
         while True:
             for one in futures:
                 if one.status == "error":
@@ -114,7 +114,7 @@ class DaskExecutor(Executor):
         return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
-        """Return the number of workers, the number of lost workers, and the bytes sent."""
+        """Return the numbers of workers, of lost workers, and of bytes sent."""
         sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
         total = sum(sent.values()) + self._client.scheduler_comm.byte_count
         return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
@@ -138,7 +138,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Call the scheduler and return its answer; raise ClusterError when time runs out."""
+        """Call the scheduler and return its answer; raise ClusterError if there is none in time."""
         try:
             if self._client.status != "running":
                 raise _no_answer()
@@ -275,7 +275,7 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
 
 
 class _Client(distributed.Client):
-    """A Dask client without a destructor, which would fail at exit if the client is unconnected."""
+    """A Dask client without a destructor, because closing an unconnected client fails at exit."""
 
     def __del__(self) -> None:
         """Do nothing, because closing an unconnected client would fail at exit."""
@@ -365,7 +365,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """A worker plugin that ignores signals to the process group, such as a Ctrl-C signal."""
+    """A plugin that makes a worker ignore signals to the process group, such as from Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
         """Make the worker process ignore signals to the process group."""

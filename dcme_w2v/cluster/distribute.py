@@ -1,4 +1,4 @@
-"""Train a classifier on a cluster, with one of the methods of the option `--distribute`.
+"""Train a classifier on a cluster with the method that the option `--distribute` selects.
 
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard's documents on a worker, and the values that are needed to combine shards.
+    """A shard's documents on a worker, with the values that are needed to combine shards.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Piece = tuple[Array, F64, float]  # a shard's trained rows, class offsets and lo
 def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
-    """Train on a shard, for all epochs from zero weights or for one epoch from `start`."""
+    """Train on a shard, either for all epochs from zero weights or for one epoch from `start`."""
     task = Task(data, classes, options)
     if start is None:
         task.train()

@@ -1,4 +1,4 @@
-"""Combine tables that p shards trained from the same initial values.
+"""Combine tables that were trained on p shards from the same initial values.
 
 Sums are in double precision and in the order of the shards: the result does not depend on which
 worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
@@ -85,7 +85,7 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
-    """Return a block's weighted sums of outer products, which `directions` adds up over blocks.
+    """Return a block's weighted sums of outer products; `directions` adds them up over blocks.
 
     Parameters
     ----------
@@ -119,9 +119,10 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
 
 
 def directions(parts: Sequence[F64], context: float) -> Directions:
-    """Return the eigenvectors and eigenvalues of `mu mu^T + (S - mu mu^T) / context`.
+    """Return the eigenvectors and eigenvalues of a context mean's second-moment matrix.
 
-    This is the second moment of the mean of `context` rows that have mean mu and second moment S.
+    The matrix is `mu mu^T + (S - mu mu^T) / context` for the mean of `context` rows that have mean
+    mu and second moment S.
 
     Parameters
     ----------
@@ -160,7 +161,11 @@ def share(x: Array, shards: int) -> Array:
 def curvature(
     rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
 ) -> F32:
-    """Return the combined rows `U + E g(x) E^T (Delta_1 + ... + Delta_p)` for `x = steps * lambda`.
+    """Combine a block's rows by scaling the shards' summed changes along each eigenvector.
+
+    The result is `U + E g(x) E^T (Delta_1 + ... + Delta_p)` for `x = steps * lambda`. U are the
+    rows before the round, Delta_k is their change in shard k, E and lambda are the eigenvectors
+    and eigenvalues, and g is `share`.
 
     Parameters
     ----------

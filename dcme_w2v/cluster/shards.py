@@ -60,7 +60,7 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The shard's name in messages: its first file, and how many other files it has."""
+        """The shard's name in messages: its first file and the number of other files."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
@@ -133,7 +133,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, with its estimated text size and whether it can be divided."""
+    """A file or row group, its estimated text size, and whether it can be divided."""
 
     path: Source
     text_bytes: int
@@ -246,7 +246,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return, for each part, the words that may be frequent enough; also return statistics.
+    """Return the words in each part that can reach the minimum count; also return statistics.
 
     Also returns how often a word that some shards dropped may occur.
 
@@ -305,13 +305,13 @@ def count_on(
 def _tally(
     shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Count the words of a shard; return the counts by part, and statistics of the shard."""
+    """Count a shard's words; return the counts for each part, and the shard's statistics."""
     table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Add up the word counts of a part over all shards; return frequent words and statistics.
+    """Sum a part's word counts over all shards; return the frequent words and statistics.
 
     The lowest id of a word is the place where the word appears first.
     """

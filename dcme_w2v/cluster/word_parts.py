@@ -14,7 +14,7 @@ Run = tuple[U8, I64, I64, Array]
 
 
 def divided(table: core.Table, parts: int) -> Iterator[Run]:
-    """Divide a word table into parts by hash, so that a word is in the same part of every table."""
+    """Divide a word table into parts by hash; a word belongs to the same part in every table."""
     hashes = np.zeros(len(table), dtype=np.uint8)
     for first in range(0, len(table), STEP):
         text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
@@ -27,7 +27,7 @@ def divided(table: core.Table, parts: int) -> Iterator[Run]:
 
 
 def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
-    """Merge the counts that several shards have for one part.
+    """Merge the word counts of several shards for a single part.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def lowest(ids: Array, index: U32) -> Array:
 
 
 def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
-    """Sort a word table by first appearance, and return the sorted table and the order."""
+    """Sort a word table by first appearance; return the sorted table and the sort order."""
     order, total = np.argsort(np.concatenate(firsts)), core.Table()
     if len(order):
         total.add(*table.words(order), table.counts()[order])

@@ -83,7 +83,7 @@ class ClusterTrainer(engine.Trainer):
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit one task per block, whose arguments are the block's items of each list."""
+        """Submit one task per block, with the block's item of each list as arguments."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -91,7 +91,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def unfinished(self) -> int | None:
-        """Index of the round that a signal stopped and that resuming repeats, or None."""
+        """Index of the round that a signal stopped and that a resumed run repeats, or None."""
         return self._stopped
 
     def progress(self) -> Progress:
@@ -140,7 +140,7 @@ class ClusterTrainer(engine.Trainer):
             )
 
     def state(self) -> list[U8]:
-        """Return an empty list, because a round depends only on the tables."""
+        """Return an empty list, because resuming requires no state besides the tables."""
         return []
 
     def record(self) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class ClusterRun(run.WordsRun):
 
 
 class Cluster(run.Machine):
-    """A cluster that trains word vectors, or that only plans a dry run if it has no executor."""
+    """A cluster that trains word vectors or, without an executor, only plans a dry run."""
 
     kind = ClusterRun.kind
 

@@ -47,7 +47,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan for training in rounds, whose tasks are deterministic functions of their arguments.
+    """A plan for training in rounds; its tasks are deterministic functions of their arguments.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def blocks(self) -> list[slice]:
-        """Blocks of rows; each task combines one block of both tables."""
+        """Blocks of rows; each task combines the same block of both tables."""
         return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
     def begin(self, block: slice) -> F32:
@@ -158,7 +158,7 @@ class Plan:
         return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
     def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
-        """Return the number and total size of each row's steps in a shard, for both tables.
+        """Return the number and total size of a shard's steps on each row, for both tables.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -235,7 +235,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning if the rounds are too few for the number of shards, otherwise None."""
+    """Return a warning if there are too few rounds for the number of shards, otherwise None."""
     if shards == 1 or rounds >= ROUNDS:
         return None
     return (
@@ -262,7 +262,7 @@ def seed_of(seed: int, shard: int) -> int:
 
 
 def part_of(ids: U32, part: int, parts: int) -> U32:
-    """Return the part with index `part` of an encoded text, cut at the ends of sentences."""
+    """Return the part of an encoded text with index `part`; parts end with whole sentences."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 

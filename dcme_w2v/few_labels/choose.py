@@ -1,4 +1,4 @@
-"""Choose models by cross-validation on labeled documents, then fit and combine these models.
+"""Choose models by cross-validation on labeled documents, then fit and combine them.
 
 The probabilities of most of these models are too close to 0 and 1, because the models learn
 predictions as if they were labels. Factors chosen on the folds correct them (Guo et al. 2017).
@@ -81,7 +81,7 @@ def area_under_curve(scores: F64, positive: Bools) -> float:
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], dict[str, Any]]:
-    """Choose which models to combine, and their score factors; also return a record of the choice.
+    """Choose models to combine and their score factors; also return a record of the choice.
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
@@ -128,7 +128,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if the supervised model beats all models that use unlabeled documents."""
+    """Return a message if the supervised model is better than all that use unlabeled documents."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -140,7 +140,7 @@ def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
 
 
 def _has_enough(data: TrainingRows) -> bool:
-    """Return whether cross-validation trains on two or more documents of the largest class."""
+    """Return whether each fold leaves at least two training documents for the largest class."""
     _, first = np.unique(data.groups, return_index=True)
     most = int(np.bincount(data.labels[first]).max())
     return most - -(-most // data.options.folds) >= 2

@@ -29,7 +29,7 @@ _MIN_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Tied:
-    """Class biases and level weights; feature-class pairs at the same level share one weight.
+    """Class biases and level weights; all feature-class pairs at a level share its weight.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(
     place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
 ) -> Evidence:
-    """Convert the levels of pairs to a sparse matrix, in which pairs at level 0 are omitted."""
+    """Convert the levels of pairs to a sparse matrix that omits pairs at level 0."""
     used = levels.numbers > 0
     place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
@@ -143,7 +143,7 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the feature-class pairs, with impacts according to one of three measures."""
+    """Return the feature-class pairs, with impacts computed by one of three measures."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)

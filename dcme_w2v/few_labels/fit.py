@@ -1,4 +1,4 @@
-"""Train on labeled and unlabeled rows in stages: an initial model, rounds, and a final model.
+"""Train an initial model, several rounds, and a final model on labeled and unlabeled rows.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
 learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
@@ -122,7 +122,7 @@ class TrainingRows:
         return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
-        """Train like `classify train`, but so that a class without documents is never predicted."""
+        """Train like `classify train`, but never predict a class that has no documents."""
         # With several threads, results would differ between runs.
         options = replace(self.classifier, threads=1)
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
@@ -145,7 +145,7 @@ class TrainingRows:
 
 @dataclass
 class Fitted:
-    """A fitted linear model, together with the levels of a fused model if there are any.
+    """A fitted linear model and, for fused models, the levels.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its own most confident predictions, whose number grows with each step."""
+    """Train a model on its most confident predictions, using more of them in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
@@ -265,7 +265,7 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
 
 
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
-    """Fit levels and level weights in several rounds, always on all labeled rows.
+    """Fit levels and level weights in several rounds, each time on all labeled rows.
 
     The initial model, whose statistics are `sums`, was trained on all labels.
     """
@@ -284,7 +284,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 def fit_out_of_fold(
     data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels in several rounds, with level weights learned from out-of-fold levels.
+    """Fit levels in several rounds, and learn the level weights from out-of-fold levels.
 
     Each fold has its own model, trained on the other folds, and the levels of this model give the
     columns for the fold's documents. Weights learned on documents that the initial model was
@@ -377,7 +377,7 @@ def _fused(
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model that has the weights `theta_jc = sign(w_k) * v_k`."""
+    """Return the linear model that is equivalent to the given levels and level weights."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)

@@ -1,4 +1,4 @@
-"""Train maximum-entropy models on labels or predictions, and compute the models' scores."""
+"""Train maximum-entropy models on labels or predictions, and compute scores."""
 
 from collections.abc import Iterator
 

@@ -82,7 +82,7 @@ class FusedOptions(Checked):
 
     @property
     def is_paper(self) -> bool:
-        """Whether to use binary features, and to learn the levels as in the paper."""
+        """Whether to use binary features and to learn the levels as in the paper."""
         return self.impact == "paper"
 
 

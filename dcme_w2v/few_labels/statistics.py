@@ -1,4 +1,4 @@
-"""Compute the sums in equation (8): feature values, probabilities and their products.
+"""Compute the sums of feature values, probabilities and their products in equation (8).
 
 The levels depend on the unlabeled documents only through these sums. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
@@ -28,7 +28,7 @@ MAX_COUNT = 1 << 46  # with larger counts, the product of a count and a probabil
 
 @dataclass
 class Statistics:
-    """Integer sums over documents, in units of 1/65,536 (for `joint`, 1/65,536 squared).
+    """Exact integer sums over documents, in units of 1/65,536 (or for `joint`, 1/65,536 squared).
 
     Attributes
     ----------

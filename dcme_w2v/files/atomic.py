@@ -1,4 +1,4 @@
-"""Write files atomically: after a failure, a file has its old or its complete new contents."""
+"""Write files atomically, so that a failure leaves either the old or the complete new contents."""
 
 import bz2
 import contextlib
@@ -86,7 +86,7 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def temporary_path(target: Path) -> Path:
-    """Return a new path for a target's temporary file, beside the target and with the process ID.
+    """Return a new path beside the target for a temporary file, with the process ID in its name.
 
     Earlier temporary files of the target are removed if their process on this machine has ended.
     """
@@ -119,7 +119,7 @@ def optional_write(
 
 
 class OutputFile(io.FileIO):
-    """An output file whose error messages contain the target's path or "standard output"."""
+    """An output file whose error messages mention the target's path or "standard output"."""
 
     def __init__(self, number: int, target: PathLike, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd)
@@ -266,7 +266,7 @@ def target_of(path: PathLike) -> Path:
 
 
 def _is_planted(link: os.stat_result, folder: Path) -> bool:
-    """Return whether Linux's rule protected_symlinks (see proc(5)) would reject a link."""
+    """Return whether the Linux setting protected_symlinks (see proc(5)) would reject a link."""
     above = folder.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
@@ -397,7 +397,7 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return the compression suffix of a file name in lower case, or None if there is none."""
+    """Return the lowercase compression suffix of a file name, or None if there is none."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 

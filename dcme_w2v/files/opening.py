@@ -76,7 +76,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether a file's first bytes contain a whole line and cannot be a binary format."""
+    """Return whether a file's first bytes contain a whole line and are not in a binary format."""
     starts = itertools.chain.from_iterable(MAGIC.values())
     is_open = any(start.startswith(head) for start in starts)
     return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
@@ -225,7 +225,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def _take(self, size: int, is_enough: Callable[[bytes], bool] = lambda _: False) -> bytes:
-        """Return the next `size` stored bytes, or fewer if `is_enough` accepts them earlier."""
+        """Return the next `size` stored bytes, or fewer bytes if `is_enough` accepts them."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
@@ -306,7 +306,7 @@ def fill(file: Any, view: memoryview) -> int:
 
 
 def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
-    """Yield batches of lines from standard input; a batch has all lines that have arrived.
+    """Yield batches of lines from standard input; a batch contains all lines that have arrived.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Check paths, so that commands do not overwrite their inputs or other outputs.
+"""Check paths, so that a command does not overwrite an input or write to a file twice.
 
 An option or argument that is a path is declared with its role. A command is guarded by these
 declarations. A Python function that reads and writes files calls `guard`::
@@ -57,7 +57,7 @@ def as_paths(files: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _File:
-    """A path from the user; paths of the same file have the same `identity`."""
+    """A path from the user; different paths to the same file have the same `identity`."""
 
     role: str
     path: str

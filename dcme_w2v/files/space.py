@@ -1,4 +1,4 @@
-"""Check memory limits, and save results in another folder if targets cannot be written."""
+"""Check memory limits, and save results elsewhere if targets cannot be written."""
 
 import contextlib
 import math
