@@ -33,7 +33,8 @@ NOTE = "<!-- written by scripts/write_reference.py -->\n"
 def commands() -> dict[str, str]:
     """Return a page for each command with the help of all of its options, and the list of them."""
     pages, index = {}, f"# Commands\n\n{NOTE}\nEach page shows all options of a command, as "
-    index += "`--help-all` does. Options that begin with a single dash come from word2vec.c.\n\n"
+    index += "`--help-all` does. Long options that begin with a single dash, such as `-size`, come "
+    index += "from word2vec.c.\n\n"
     for name, context in _leaves(
         click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)
     ):
