@@ -234,7 +234,8 @@ class Continued:
         if has_one_label:
             warn(
                 f"{self.name}: all new documents have the label {next(iter(corpus.counts))!r}, so "
-                "training makes all other labels less probable; add documents with other labels"
+                "training would make all other labels less probable; add documents with other "
+                "labels"
             )
         return Start(weights, scale.astype(np.float32), new, has_one_label)
 

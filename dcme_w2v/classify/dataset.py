@@ -481,7 +481,7 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
 def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
     return UsageError(
         f"--holdout={options.holdout}: the {kept} documents that remain for training, out of "
-        f"{kept + held:,}, do not have two different labels; hold out fewer documents"
+        f"{kept + held:,}, have fewer than two different labels; hold out fewer documents"
     )
 
 

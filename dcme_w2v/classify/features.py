@@ -257,7 +257,9 @@ class TextFeatures:
         """Assign a column to each hash value that occurs."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
-            raise CorpusError("the documents contain no words; use documents that contain words")
+            raise CorpusError(
+                "the documents contain no words; check the input and the selected text columns"
+            )
         self._set_buckets(found.astype(np.int64))
         shape = (counts.shape[0], len(found))
         return CompressedRows((counts.data, indices.astype(np.int32), counts.indptr), shape)
@@ -407,7 +409,9 @@ class TextFeatures:
                 batch = Batch(starts, batch.ids[is_lead])
             texts.append(batch if self._lengths else NO_TEXTS)
         if not numbering.known:
-            raise CorpusError("the documents contain no words; use documents that contain words")
+            raise CorpusError(
+                "the documents contain no words; check the input and the selected text columns"
+            )
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
             self.options, self._lengths = replace(self.options, lead_ngrams=1), range(0)

@@ -60,7 +60,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     if not 2 <= found.shape[1] <= MAX_LABELS:
         raise UsageError(
             f"y is an indicator matrix with {found.shape[1]} columns, which is not supported; use "
-            "one column per label, for two or more labels"
+            "an indicator matrix with at least two columns, one per label"
         )
     found.sum_duplicates()
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:

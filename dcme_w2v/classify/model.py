@@ -333,8 +333,8 @@ class Predictor(Sealed, Shown, ABC):
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
             raise UsageError(
-                "--text: is not supported, because the model has no weight for each pair of word "
-                "and label; omit --text"
+                "--text: is not supported, because the model does not store a weight for each "
+                "word-label pair; omit --text"
             )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
         check_scores(scores)

@@ -383,8 +383,8 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
             label = ""
         if not label:
             raise UsageError(
-                f"--class-weight={one}: does not consist of a label and its weight; use "
-                "LABEL=WEIGHT, such as spam=3, or balanced alone"
+                f"--class-weight={one}: is not a label with a weight; use LABEL=WEIGHT, such as "
+                "spam=3, or use only balanced"
             )
     return found
 

@@ -100,8 +100,8 @@ def test(
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
-            f"{docs[0]}: no document has a label of the model, whose classes include "
-            f"{model.classes[0]!r}; use documents with the model's labels"
+            f"{docs[0]}: no document has any of the model's labels, such as {model.classes[0]!r}; "
+            "use documents with these labels"
         )
     if confusion is not None:
         with atomic_write(confusion) as file:

@@ -192,8 +192,8 @@ def within(
         value = measure(fitting) if measure is not None else 0.0
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"{levels} levels: {count / ranking.count:.2%} of the weights fit into {size:,} "
-            f"bytes{shown}"
+            f"with {levels} quantization levels, {count / ranking.count:.2%} of the weights fit "
+            f"into {size:,} bytes{shown}"
         )
         if best is not None and (value, -fitting.record["loss"]) <= best[:2]:
             return False
@@ -209,7 +209,7 @@ def within(
             break
     if best is None:
         raise UsageError(
-            f"--max-bytes={options.max_bytes}: the smallest possible model takes {smallest:,} "
+            f"--max-bytes={options.max_bytes}: the smallest possible model requires {smallest:,} "
             "bytes; raise --max-bytes"
         )
     return best[2]

@@ -258,7 +258,9 @@ class _Models:
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
-            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with the chosen settings")
+            reporter.message(
+                f"{self.corpus.matrix.shape[1]:,} features are used with the chosen settings"
+            )
         _resolved(self._job, options, self.corpus, self._remote)
         names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
         names += ["clusters"] if options.objective == "dcme" else []

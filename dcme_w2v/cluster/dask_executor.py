@@ -168,9 +168,9 @@ class DaskExecutor(Executor):
             elif now - since > SILENT_SECONDS:
                 self._seen[worker] = sign, math.inf  # report a silent worker only once
                 self.reporter.message(
-                    f"worker {_name(worker)} has been silent for {SILENT_SECONDS:g} s (it stopped "
-                    f"or lost its connection); its work will be repeated after {TTL_MINUTES} "
-                    "minutes"
+                    f"worker {_name(worker)} has not responded for {SILENT_SECONDS:g} s (it "
+                    "stopped or lost its connection); its work will be repeated after "
+                    f"{TTL_MINUTES} minutes"
                 )
         for worker in sorted(self._known - found):
             self._lost += 1

@@ -330,8 +330,8 @@ def check_model_target(path: PathLike, kind: str) -> None:
     name = path_name(path)
     if is_stream(path) or compression_of(path) is not None:
         raise UsageError(
-            f"{name}: a model cannot be written to a pipe or to a compressed file; choose another "
-            "file name"
+            f"{name}: a model cannot be written to a pipe or to a compressed file; choose the name "
+            "of an uncompressed file"
         )
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:

@@ -563,8 +563,8 @@ def _named(column: Any, names: list[str] | None) -> Any:
         if 0 <= value < len(names):
             return names[value]
         raise ValueError(
-            f"class {value} has no name, because the file names only {len(names)} classes; write "
-            "the file again"
+            f"class {value} has no name, because the file contains names for only {len(names)} "
+            "classes; write the file again"
         )
 
     return pa.array([name(one) for one in column.to_pylist()])

@@ -87,5 +87,5 @@ def _listed_labels(name: str, text: str) -> list[Any]:
     except (ValueError, SyntaxError):
         pass
     raise ValueError(
-        f"{name} is {text!r:.60}, which is not a valid list; write the labels joined by |"
+        f"{name} is {text!r:.60}, which is not a valid list; separate the labels with |"
     )

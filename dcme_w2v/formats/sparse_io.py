@@ -96,8 +96,8 @@ def read_sparse_rows(
         )
     if labels is not None:
         raise UsageError(
-            f"--labels={labels}: applies only to .npz and .mtx files, but {path} contains labels "
-            "itself; omit --labels"
+            f"--labels={labels}: applies only to .npz and .mtx files, but {path} contains its own "
+            "labels; omit --labels"
         )
     return read_svmlight(path)
 
@@ -255,7 +255,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: contains no rows; use a file that contains rows")
+        raise CorpusError(f"{path}: contains no rows; write the file again")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:

@@ -107,7 +107,8 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
         if encoding_errors == "strict":
             raise CorpusError(
                 f"{place(error.start)} is not UTF-8; convert the file to UTF-8, or use "
-                "--encoding-errors=replace or skip (for a classifier, during training)"
+                "--encoding-errors=replace or skip (for a classifier, set this option during "
+                "training)"
             ) from None
         if encoding_errors == "replace":
             return text.decode(errors="replace").encode()

@@ -211,8 +211,8 @@ def fit(
     if several:
         costs = ", ".join(f"{kind} {value:.6g}" for kind, value in lowest.items())
         reporter.message(
-            f"lowest cost after one iteration from {len(tried)} starting points, by method: "
-            f"{costs}; training continues from {chosen}"
+            f"lowest cost per starting method, after one iteration from {len(tried)} starting "
+            f"points: {costs}; training continues from {chosen}"
         )
         reporter.stage(f"EM from {chosen}", rounds, "iterations")
         best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)

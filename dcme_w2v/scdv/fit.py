@@ -185,7 +185,7 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens in the {counted.documents:,} documents has a "
-            "vector; use vectors for the same language that were trained on text with the same "
+            "vector; use vectors that were trained on text in the same language and with the same "
             "tokenization"
         )
     if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):

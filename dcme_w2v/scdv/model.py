@@ -130,7 +130,8 @@ class DocumentModel(Sealed, Shown):
         """Return the C core's composer of document vectors, which allows at most 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(
-                f"document vectors would have {self.columns:,} columns; lower --clusters"
+                f"document vectors would have {self.columns:,} columns, which is too many; lower "
+                "--clusters"
             )
         is_log = self.options.term_frequency == "log"
         weights = self.idf[: len(self.vectors)]

@@ -99,7 +99,7 @@ def save_sentence_model(
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):
         raise UsageError(
-            f"{source or 'vectors'}: the rows are already pooled; use the original word vectors"
+            f"{source or 'vectors'}: the vectors are already pooled; use the original word vectors"
         )
     tokenizer = loaded.tokenizer
     pooled = Pooling.of(pooling, loaded.vectors, loaded.counts, dim)

@@ -121,8 +121,8 @@ class Checkpoint:
         ]  # fmt: skip
         if differing:
             raise UsageError(
-                f"{', '.join(differing)} in {self.path}; use the same values, or start a new run "
-                "without --resume"
+                f"{', '.join(differing)} in {self.path}; use the original values, or start a new "
+                "run without --resume"
             )
 
     def check_data(self, now: Fingerprint) -> None:
@@ -134,8 +134,9 @@ class Checkpoint:
         if kept["described"] == shown:
             shown = "different text of the same size"
         raise UsageError(
-            f"{self.path}: was trained on another corpus or vocabulary (then {kept['described']}, "
-            f"now {shown}); use the same data and --holdout, or start a new run without --resume"
+            f"{self.path}: is from a run with a different corpus or vocabulary (then "
+            f"{kept['described']}, now {shown}); use the original data and --holdout value, or "
+            "start a new run without --resume"
         )
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:

@@ -111,8 +111,8 @@ def convert(
     guard((READS, "IN", source), (WRITES, "OUT", target), *more)
     if options.no_header and format != "text":
         raise UsageError(
-            f"--no-header: is supported only for text output, but {target} is not a text file; "
-            "omit --no-header"
+            f"--no-header is supported only for text output, but {target} is not a text file; omit "
+            "--no-header"
         )
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)

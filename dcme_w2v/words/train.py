@@ -403,7 +403,7 @@ def train_job(
             raise refused
         threads = f"{job.threads} thread" + "s" * (job.threads != 1)
         megabytes = plan["memory_bytes"] / 1e6
-        reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
+        reporter.message(f"training with {threads} and {megabytes:,.0f} MB of memory")
         if job.word_order and job.output_tables is None and job.format != "safetensors":
             reporter.message(
                 "--word-order: the output format omits word-order vectors; to score text later, "
@@ -461,7 +461,7 @@ def _encoded(
     reporter.message(line)
     if initial is None and corpus.tokens < min(FEW_TOKENS, FEW_A_WORD * words):
         reporter.message(
-            f"note: fewer than {FEW_TOKENS:,} tokens are rarely enough for good vectors; add "
+            f"note: fewer than {FEW_TOKENS:,} tokens are rarely enough for good vectors; add more "
             "text, or raise --epochs"
         )
     if job.unk is not None and job.unk in corpus.vocabulary:
@@ -521,7 +521,7 @@ class WordsRun(TrainingRun):
                     last.without_context,
             }  # fmt: skip
             parts = " and ".join(f"{count:,} {what}" for what, count in why.items() if count)
-            raise CorpusError(f"no token was trained: {parts}")
+            raise CorpusError(f"training used no tokens: {parts}")
         job, corpus = self._job, self._corpus
         return manifest_of(
             options=values_of(job, *RECORDED),

@@ -280,7 +280,8 @@ class Vectors(WordTables, metaclass=_Habits):
             return self._slice(key)
         if not isinstance(key, Iterable):
             raise TypeError(
-                f"{key!r}: use a word, a list of words or a slice; for rows by number, use .vectors"
+                f"{key!r} is not a valid key; use a word, a list of words or a slice, or select "
+                "rows by index with .vectors[i]"
             )
         if self.subwords is not None:
             rows = [self[word] for word in key]

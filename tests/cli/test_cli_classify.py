@@ -265,7 +265,7 @@ def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags
 
 @pytest.mark.parametrize("line, message", [
     ("t.txt --by token", "the model does not classify texts"),
-    ("d.tsv --objective tree", "the model has no weight for each pair of word and label"),
+    ("d.tsv --objective tree", "the model does not store a weight for each word-label"),
 ])  # fmt: skip
 def test_what_cannot_be_explained_is_an_error(cli, line, message):
     write("EU B\nrejects O\n\n" * 5, "t.txt")

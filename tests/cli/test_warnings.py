@@ -83,9 +83,11 @@ def test_a_run_that_trains_nothing_fails(here, cli):
     (here / "c").write_text("a b c d\ne f g h\n")
     error = cli.error("train c --output o --quiet --min-count 1 --sample 1e-300")
     advice = "(raise --sample, or use --sample 0)"
-    assert error == f"error: no token was trained: 40 tokens were dropped by subsampling {advice}\n"
+    assert (
+        error == f"error: training used no tokens: 40 tokens were dropped by subsampling {advice}\n"
+    )
     assert [path.name for path in here.iterdir()] == ["c"]
-    with pytest.raises(CorpusError, match="no token was trained: 90 tokens have no context"):
+    with pytest.raises(CorpusError, match="training used no tokens: 90 tokens have no context"):
         dw.train([["one"], ["two"]] * 9, dim=2, threads=1, sample=0)  # no context
 
 

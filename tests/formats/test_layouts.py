@@ -278,8 +278,9 @@ def test_folders_of_datasets_have_names_of_classes(cli, numbers, in_schema):
     dataset("d", numbers, ["tea", "sea"], in_schema)
     line = f"classify train d {COLUMNS} -o m --threads 1"
     if 2 in numbers:
-        assert "class 2 has no name, because the file names only 2 classes" in cli.error(
-            f"{line} --quiet"
+        assert (
+            "class 2 has no name, because the file contains names for only 2 classes"
+            in cli.error(f"{line} --quiet")
         )
         return
     cli(line)

@@ -606,7 +606,7 @@ def test_lists_that_are_written_as_text(text, labels):
 ])  # fmt: skip
 def test_lists_that_cannot_be_read_are_refused(text):
     write("d.csv", [{"t": "a b", "y": text}])
-    with pytest.raises(CorpusError, match=r"row 1: y is .*which is not a valid list; write the"):
+    with pytest.raises(CorpusError, match=r"row 1: y is .*which is not a valid list; separate"):
         labels_in(dw.Table("d.csv", "t", "y"))
 
 

@@ -217,13 +217,13 @@ def kept(generations, here):
     (WORDS, "--word-order", "--word-order is True, but was False"),  # --lr differs because of it
     (WORDS, "--init v.txt", "--init is vectors "),
     (CLUSTER, "--init v.txt", "--init is vectors "),
-    (WORDS, "--holdout 0.5", "the same data and --holdout"),
+    (WORDS, "--holdout 0.5", "the original data and --holdout"),
     (WORDS, "--resume classes", "is a checkpoint of classes, not of words"),
     (WORDS, "--resume shards", "of words on a cluster, not of words; use --cluster only if"),
     (CLUSTER, "--rounds 4", "--rounds is 4, but was "),
     (CLASSES, "--lr 3", "--lr is 3, but was 4"),
     (CLASSES, "--features 9", "--features is 9, but was not given"),
-    (CLASSES, "--holdout 0.3", "was trained on another corpus"),
+    (CLASSES, "--holdout 0.3", "is from a run with a different corpus"),
     (CLASSES, "--class-weight balanced", "--class-weight is balanced, but was not given"),
     (CLASSES, "--loss hinge --objective dcme", "is not supported with --objective dcme"),
     (CLASSES, "--resume words", "is a checkpoint of words, not of classes"),
@@ -289,7 +289,7 @@ def test_another_corpus_is_an_error(kept, cli, line):
     begin, _, last = text.rpartition("\n")
     for other in (f"{begin}\n{' '.join(last.split()[::-1])}", f"{text}\n{text}"):
         Path("c").write_text(other)
-        assert "was trained on another corpus" in cli.error(resume)
+        assert "is from a run with a different corpus" in cli.error(resume)
     assert line == CLUSTER or f"{len(text.split()):,} tokens" in cli.err
 
 
