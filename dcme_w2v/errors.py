@@ -86,11 +86,11 @@ class NoWordsError(CorpusError):
 
 
 class UnreadableError(CorpusError, OSError):
-    """A file of the corpus cannot be read."""
+    """A corpus file cannot be read."""
 
 
 class NoSuchFileError(UnreadableError, FileNotFoundError):
-    """A file of the corpus does not exist."""
+    """A corpus file does not exist."""
 
 
 class FormatError(DcmeError, ValueError):

@@ -142,7 +142,7 @@ class Predictor(Sealed, Shown, ABC):
         """Return a class's weights, shape (features,)."""
 
     def rows(self, texts: Sequence[Text]) -> CompressedRows:
-        """Convert documents to vectors; raise an error if the model does not take text."""
+        """Convert documents to vectors; raise an error if the model does not accept text."""
         if self.text is None:
             raise UsageError(
                 "the model classifies vectors, not text; use an svmlight file or an .npz file"
@@ -196,7 +196,7 @@ class Predictor(Sealed, Shown, ABC):
         return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def rows_of(self, texts: Any) -> csr_matrix:
-        """Convert texts to rows; if the model takes vectors, return them unchanged."""
+        """Convert texts to rows; if the model expects vectors, return the input unchanged."""
         if self.text is None:
             return check_rows(texts)
         return self.rows(told_texts(texts))
@@ -563,7 +563,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
-    """Restore the text features from a model file, or return None if the model takes vectors."""
+    """Restore the text features from a model file; return None if the model expects vectors."""
     if model.description.get("features", {}) is None:
         return None
     options = model.options("features", FeatureOptions)

@@ -163,7 +163,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield chunks of absolute weights, with the sums of squares of the weights' features."""
+        """Yield chunks of absolute weights and, for each weight, its feature's sum of squares."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -412,7 +412,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
 
 
 def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
-    """Rank a classifier's weights; if `squares` is None, estimate the sums of squared values.
+    """Rank a classifier's weights; if `squares` is None, estimate each feature's sum of squares.
 
     The means of the weights are kept if each label has a probability of its own, which they affect.
     """

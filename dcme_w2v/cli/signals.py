@@ -19,7 +19,7 @@ _AGAIN_SECONDS, _IMPORT_SECONDS = 0.05, 10.0
 
 
 class Terminated(KeyboardInterrupt):
-    """Exception for a signal from `SIGNALS`; ``args[0]`` is the signal number."""
+    """Exception raised by a signal in `SIGNALS`; ``args[0]`` is the signal number."""
 
 
 class _Terminate:

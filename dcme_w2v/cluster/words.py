@@ -185,8 +185,9 @@ class Plan:
         kept = share * counts * keep_shares(counts, self.tokens, options.sample or 0.0)
         noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
-        # If a word is the target in a fraction pi of steps, its mean slope is at most pi (1 - pi).
-        # The bound pi (1 - pi) is low for rare words, which are mostly used as negative samples.
+        # If a word is the target in a fraction pi of its steps, the mean slope of the logistic
+        # function is at most pi (1 - pi). This bound is low for rare words, which are mostly used
+        # as negative samples.
         share_of_target, mean = kept / np.maximum(output, 1e-300), 1 / (1 + options.negative)
         slope = share_of_target * (1 - share_of_target) / (mean * (1 - mean))
         slope = SLOPE * np.minimum(1, slope)

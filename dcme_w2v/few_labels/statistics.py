@@ -77,7 +77,7 @@ class Statistics:
         values = values.astype(np.float64)
         probabilities = np.where(log_probabilities >= np.log(CUT), np.exp(log_probabilities), 0.0)
         probabilities = np.floor(np.minimum(probabilities, 1.0) * UNIT + 0.5)
-        # Process few enough rows at a time that no sum reaches EXACT, so all products are exact.
+        # Process so few rows at a time that no sum reaches EXACT, which keeps all sums exact.
         rows = max(1, int(EXACT / UNIT / values.max(initial=1.0)))
         for first in range(0, matrix.shape[0], rows):
             piece = slice(first, first + rows)

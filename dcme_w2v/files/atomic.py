@@ -200,7 +200,7 @@ def open_log(path: PathLike, append: bool) -> TextIO:
         if not is_stream(path) and file.exists() and file.stat().st_size:
             with file.open("rb+") as old:
                 old.seek(-1, os.SEEK_END)
-                if old.read() != b"\n":  # the last line of a killed run may be incomplete
+                if old.read() != b"\n":  # the last line that a killed run wrote can be incomplete
                     old.write(b"\n")
         return file.open("a", encoding="utf-8", newline="\n")
 
