@@ -127,7 +127,7 @@ Source: TypeAlias = str | Table
 
 
 class Row(NamedTuple):
-    """One row: its labels, its text (None for a null) and its values in the `Table.keep` columns.
+    """The labels and text (None for a null) of a row, and its values in the `Table.keep` columns.
 
     If the value is several lists of tokens, each list is a line of the text.
     """
@@ -360,7 +360,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 
 
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
-    """Yield the requested values of each row or, if `joined`, the texts of many rows as lines."""
+    """Yield each row's requested values or, if `joined`, the texts of many rows joined as lines."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8))
     if kind in BINARY:
@@ -638,8 +638,8 @@ def _rows_at_once(path: str, metadata: Any) -> int:
     sizes = [max(group.total_byte_size, 1) for group in groups]
     for group, size in zip(groups, sizes, strict=True):
         check_expansion(path, stored, size)
-        # In highly compressed files, decoding even one row may need a large dictionary, so assume
-        # that a row group has only 16 rows.
+        # If a file is highly compressed, even one row may need a large dictionary, so assume that
+        # each row group has only 16 rows.
         rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)

@@ -52,7 +52,7 @@ def labels_in(name: str, value: Any) -> tuple[str, ...]:
         if not _LIST.match(value):
             return labels_of(value)
         value = _listed_labels(name, value)
-    # Accept numbers, because `bool` is a subclass of `int`, and because columns with missing values
+    # Treat a number as one label. `bool` is a subclass of `int`, and columns with missing values
     # store integers as floats.
     if isinstance(value, int | float):
         value = [value]

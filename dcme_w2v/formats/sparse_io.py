@@ -469,7 +469,7 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
 
 def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
     with write_errors(temporary_folder()):
-        source.seek(0)  # `seek` also writes buffered data to the file
+        source.seek(0)  # `seek` also flushes buffered data to the file
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         member.write(header)
         shutil.copyfileobj(source, member, _READ_BYTES)

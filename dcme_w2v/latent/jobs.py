@@ -104,7 +104,7 @@ def fit_files(
 def _fitted(
     options: LatentOptions, read: Dataset, classes: list[str], chose: list[str], reporter: Reporter
 ) -> LatentClassifier:
-    """Fit a model with the given options, and add its held-out measures to its record.
+    """Fit a model with the given options; add the held-out measures to the model's record.
 
     `chose` names the settings that the held-out documents chose, for the message.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KIND = "latent"
-MIN_ALPHA = 1e-300  # lower bound of the label probabilities in alpha
+MIN_ALPHA = 1e-300  # lower bound on the label probabilities in alpha
 _SUM = 1e-3  # maximum deviation of a row sum in alpha from 1
 
 

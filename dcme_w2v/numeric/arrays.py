@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 
-# Aliases for array types, named after the element type.
+# Aliases for array types, named after the element types.
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 F32 = NDArray[np.float32]
@@ -250,7 +250,7 @@ def specificity(rarity: Array) -> F64:
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:
-    """Return the mean of several tables, in which each row is weighted by its count in each table.
+    """Average several tables; each row is weighted by its count in the respective table.
 
     This is the weighted parameter mixture of Mann et al. (2009), with counts as weights.
 

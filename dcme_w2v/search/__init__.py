@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # report an error if importing scipy would hang
+check_addresses()  # raise an error if importing scipy would hang
 
 
 class _Package(ModuleType):

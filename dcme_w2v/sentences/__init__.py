@@ -2,4 +2,4 @@
 
 from dcme_w2v.files.space import check_addresses
 
-check_addresses()  # report an error if importing scipy would hang
+check_addresses()  # raise an error if importing scipy would hang

@@ -187,7 +187,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
 
 @dataclass(frozen=True)
 class Components:
-    """The common directions of sentence vectors, and the fraction of each that is removed.
+    """The common directions of sentence vectors, and the fraction of each direction to remove.
 
     Attributes
     ----------
@@ -217,6 +217,6 @@ class Components:
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
     def removed_from(self, sentences: F32) -> F32:
-        """Subtract from sentence vectors their weighted projections onto the common components."""
+        """Subtract weighted projections onto the common components from sentence vectors."""
         with one_blas_thread():
             return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

@@ -41,7 +41,7 @@ class LibraryTokenizer:
             self._unknown = self._loaded.token_to_id(model["unk_token"])
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        """Split each line into tokens and join the tokens by spaces, like `Tokenizer.tokenize`."""
+        """Split lines into tokens and join the tokens with spaces, like `Tokenizer.tokenize`."""
         if isinstance(text, Tokenized):
             return text.text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]

@@ -340,7 +340,7 @@ def _joined(
 
 
 class _Text:
-    """A text as word IDs, with the phrases that are joined when it is read."""
+    """A text as word IDs, with the phrases that are joined when the text is read."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ _WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # a line end that does
 
 
 class Encoded(NamedTuple):
-    """A block of text as word IDs, with a table of its words and the number of its line ends."""
+    """A block of text as word IDs, with a table of the words and the number of line ends."""
 
     table: core.Table
     ids: U32 | None
@@ -299,7 +299,7 @@ class DistinctWords:
         self._most = self._blocks = self._full = 0
 
     def __len__(self) -> int:
-        """Return one more than the highest ID that any word has had."""
+        """Return one more than the highest ID that any word has had so far."""
         return max(self._most, len(self.table))
 
     def merge(self, table: core.Table) -> U32:
@@ -420,11 +420,11 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
 SAMPLE_BYTES = 1 << 16
 MIN_LINES = 5  # minimum number of lines in a sample for detecting structured text
 MIN_TOKENS = 200  # minimum number of tokens in a sample for detecting raw text
-MIN_STRUCTURED = 0.9  # minimum fraction of lines that have the same structure in structured text
-MIN_NUMBERS = 5  # minimum number of values that follow each word in a vector file
-MIN_MARKED = 0.2  # minimum fraction of lines that contain tags in markup
-MIN_PUNCTUATED = 0.03  # minimum fraction of tokens that end with punctuation in raw text
-# Minimum fraction of capitalized tokens, in raw text, that also occur in lowercase.
+MIN_STRUCTURED = 0.9  # in structured text, the minimum fraction of lines with the same structure
+MIN_NUMBERS = 5  # in vector files, the minimum number of values that follow each word
+MIN_MARKED = 0.2  # in markup, the minimum fraction of lines that contain tags
+MIN_PUNCTUATED = 0.03  # in raw text, the minimum fraction of tokens that end with punctuation
+# In raw text, the minimum fraction of capitalized tokens that also occur in lowercase.
 MIN_CAPITALS = 0.005
 MIN_CLAUSES = 20  # minimum number of tokens in scripts without spaces, such as Thai, for a warning
 # Minimum mean token length for a warning: Thai words, for example, have two to five letters.

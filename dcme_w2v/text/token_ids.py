@@ -27,7 +27,7 @@ class AnyTokenizer(Protocol):
     """The methods of `dcme_w2v.text.tokenizer.Tokenizer` that are needed for encoding."""
 
     def tokenize(self, text: Text, /) -> tuple[bytes, int]:
-        """Join each line's tokens by spaces; also return the offset of an invalid byte, or -1."""
+        """Join each line's tokens with spaces; also return the offset of an invalid byte, or -1."""
 
 
 class Batch(NamedTuple):

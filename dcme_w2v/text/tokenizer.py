@@ -134,7 +134,7 @@ class Tokenizer:
         return self.options.tokenize == "whitespace"
 
     def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
-        r"""Split each line of UTF-8 text into tokens, and join the tokens by spaces.
+        r"""Split each line of UTF-8 text into tokens, and join the tokens with spaces.
 
         Parameters
         ----------

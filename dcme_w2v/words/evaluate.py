@@ -56,7 +56,7 @@ class Section:
 
     @property
     def coverage(self) -> float | None:
-        """Fraction of questions with all words in the vocabulary, or None without questions."""
+        """Fraction of questions with all words in the vocabulary; None if there is no question."""
         return self.covered / self.questions if self.questions else None
 
 

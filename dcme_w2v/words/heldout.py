@@ -47,7 +47,7 @@ def dual_bounds(
     centers: F32,
     bias: F32,
 ) -> tuple[F64, I64]:
-    """Return, for each context, the largest dual bound on the log normalizer, and its cluster.
+    """Return each context's largest dual bound on the log normalizer, and the bound's cluster.
 
     The bound ``max_k (u_k . h + alpha_k . bias + H_k)`` is at most log sum_j exp(v_j . h + bias_j).
 

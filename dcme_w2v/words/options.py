@@ -422,7 +422,7 @@ Options = TypeVar("Options", bound=TrainOptions)
 
 # Default options: first for all objectives, then by objective, then by objective with CBOW.
 # docs/decisions/word-defaults.md reports the measurements behind the defaults.
-# With CBOW and ns, the exact gradient lowers analogy accuracy by two points or more at all rates.
+# With CBOW and ns, the exact gradient lowers analogy accuracy by at least two points at all rates.
 # With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
 # Training with dcme diverges at learning rates above a few thousandths; without a prior, it
 # diverges at nearly every learning rate.

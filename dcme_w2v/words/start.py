@@ -58,7 +58,7 @@ class Initial:
 
     @property
     def hash(self) -> str:
-        """A short hash of the vectors, by which a resumed run recognizes the same vectors."""
+        """A short hash that shows a resumed run whether the initial vectors have changed."""
         vectors = self.vectors
         return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 

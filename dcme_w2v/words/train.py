@@ -81,7 +81,7 @@ CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions
 RECORDED = (*CHECKPOINTED, PresetOptions, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # bytes of memory for Python, NumPy and this package
-WORD_BYTES = 28  # bytes per word for its count, offset, keep probability and noise probability
+WORD_BYTES = 28  # bytes per word for the count, offset, keep probability and noise probability
 SAVED_BYTES = 22  # maximum number of bytes that a word's count takes in a text file
 TREE_BYTES_A_WORD = 120  # bytes per word for building and storing a Huffman path of about 20 steps
 # Below FEW_TOKENS tokens, WordSim-353 correlations are below 0.4 (benchmark suite `few_tokens`).
@@ -279,7 +279,7 @@ class Machine:
     kind = "words"
 
     def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
-        """Encode the corpus; its vocabulary includes words in `known`, whatever their counts."""
+        """Encode the corpus; the vocabulary includes the words in `known` regardless of counts."""
         return encode(
             job.corpus if job.text is None else job.text,
             job,

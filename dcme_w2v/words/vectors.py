@@ -412,7 +412,7 @@ class Vectors(WordTables, metaclass=_Habits):
         limit: int | None = None,
         among: Iterable[str] | None = None,
     ) -> Iterator[list[Neighbor]]:
-        """Yield the result of `most_similar` for each query, much faster than by separate calls.
+        """Yield the result of `most_similar` for each query, much faster than separate calls.
 
         Parameters
         ----------

@@ -258,7 +258,7 @@ class RowReader:
         limit: int | None = None,
         matrix: F32 | None = None,
     ) -> Iterator[Part]:
-        """Yield the file in parts; if `keep`, also store each part's vectors up to its first fault.
+        """Yield the file in parts; if `keep`, store each part's vectors up to its first faulty row.
 
         With `skip`, faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
