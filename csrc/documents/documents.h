@@ -44,11 +44,13 @@ dcme_status dcme_compose_rows(const dcme_composition *words, const dcme_document
                               float threshold, int64_t *starts, int32_t *columns, float *values,
                               dcme_error *error);
 
-/* Transpose a matrix of `n` rows and `width` columns. Row i is at starts[i] .. starts[i + 1] - 1 of
- * `columns` and `values`; the result has the same form. `to_starts`, with room for width + 1, must
- * be filled with zeros. The entries of each new row are in ascending order. */
-void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts, int64_t n,
-                    int64_t width, int64_t *to_starts, int32_t *to_columns, float *to_values);
+/* Transpose the `n` rows of a matrix that `rows` lists; they become columns in this order. Row i is
+ * at starts[i] .. starts[i + 1] - 1 of `columns`, which are below `width`, and `values`; the result
+ * has the same form. `to_starts`, with room for width + 1, must be filled with zeros. The entries
+ * of each new row are in ascending order. */
+void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts,
+                    const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
+                    int32_t *to_columns, float *to_values);
 
 /* Count the parts of documents, such as the n-grams of their words. The parts of word w are at
  * starts[w] .. starts[w + 1] - 1 of `parts`. Row i of the result, at row_starts[i] ..

@@ -6,16 +6,18 @@
 
 #include <math.h>
 
-void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts, int64_t n,
-                    int64_t width, int64_t *to_starts, int32_t *to_columns, float *to_values) {
-    for (int64_t i = starts[0]; i < starts[n]; i++)
-        to_starts[columns[i]]++;
+void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts,
+                    const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
+                    int32_t *to_columns, float *to_values) {
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = starts[rows[k]]; i < starts[rows[k] + 1]; i++)
+            to_starts[columns[i]]++;
     for (int64_t column = 1; column <= width; column++)
         to_starts[column] += to_starts[column - 1]; /* the end of each new row */
-    for (int64_t row = n - 1; row >= 0; row--)
-        for (int64_t i = starts[row + 1] - 1; i >= starts[row]; i--) {
+    for (int64_t k = n - 1; k >= 0; k--)
+        for (int64_t i = starts[rows[k] + 1] - 1; i >= starts[rows[k]]; i--) {
             int64_t to = --to_starts[columns[i]];
-            to_columns[to] = (int32_t)row;
+            to_columns[to] = (int32_t)k;
             to_values[to] = values[i];
         }
 }

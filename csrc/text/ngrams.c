@@ -1,6 +1,8 @@
 /* See ngrams.h. */
 #include "text/ngrams.h"
 
+#include "text/table.h"
+
 /* The 32-bit FNV-1a hash (Fowler, Noll and Vo). */
 static const uint32_t START = 2166136261u, PRIME = 16777619u;
 
@@ -41,22 +43,22 @@ int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t leng
 
 /* Write the ID of an n-gram, which begins with a space, and increase `count` if the n-gram has an
  * ID. */
-static dcme_status number(dcme_vocabulary *v, const char *ngram, int64_t length, int32_t learns,
-                          int32_t *out, int64_t *count, dcme_error *error) {
-    int64_t id = dcme_vocabulary_find(v, ngram, length);
-    if (id < 0 && learns) {
-        uint32_t added;
-        DCME_TRY(dcme_vocabulary_add(v, ngram, length, 1, &added, error));
-        id = added;
-    }
-    if (id >= 0)
-        out[(*count)++] = (int32_t)id;
+static dcme_status number(dcme_vocabulary *v, const char *ngram, int64_t length, const char *end,
+                          int32_t learns, int32_t *out, int64_t *count, dcme_error *error) {
+    if (learns)
+        DCME_TRY(dcme_reserve(v, 1, error));
+    uint64_t hash = dcme_hash(v->seed, ngram, length, end);
+    dcme_slot *slot = dcme_find(v, ngram, length, hash);
+    if (slot->length == 0 && learns)
+        DCME_TRY(dcme_insert(v, slot, ngram, length, hash, error));
+    if (slot->length)
+        out[(*count)++] = (int32_t)slot->id;
     return DCME_OK;
 }
 
 dcme_status dcme_ngrams_number(dcme_vocabulary *v, const dcme_ngrams *ngrams, char *word,
-                               int64_t length, int32_t learns, int32_t *out, int64_t *count,
-                               dcme_error *error) {
+                               int64_t length, const char *end, int32_t learns, int32_t *out,
+                               int64_t *count, dcme_error *error) {
     dcme_status status = DCME_OK;
     *count = 0;
     for (int64_t i = 1; i < length && status == DCME_OK; i++) {
@@ -70,7 +72,7 @@ dcme_status dcme_ngrams_number(dcme_vocabulary *v, const dcme_ngrams *ngrams, ch
             while (j < length && continues(word[j]));
             if (n < ngrams->shortest || (n == 1 && (i == 1 || j == length)))
                 continue; /* too short, or < or > alone */
-            status = number(v, word + i - 1, j - i + 1, learns, out, count, error);
+            status = number(v, word + i - 1, j - i + 1, end, learns, out, count, error);
             if (status != DCME_OK)
                 break;
         }

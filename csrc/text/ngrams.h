@@ -16,8 +16,9 @@ int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t leng
 /* Write the IDs of the n-grams of a word to `out`, and their number to `count`. `word` begins with
  * a space, followed by the word in angle brackets; the spelling of each n-gram in the vocabulary
  * also begins with a space. The bytes of `word` are changed during the call, and then restored.
- * Unless `learns` is set, n-grams that are not in the vocabulary are omitted. `out` has room for
- * length (longest - shortest + 1) numbers; `buckets` has no effect. */
+ * Unless `learns` is set, n-grams that are not in the vocabulary are omitted. Bytes after the word
+ * can be read up to `end`. `out` has room for length (longest - shortest + 1) numbers; `buckets`
+ * has no effect. */
 dcme_status dcme_ngrams_number(dcme_vocabulary *vocabulary, const dcme_ngrams *ngrams, char *word,
-                               int64_t length, int32_t learns, int32_t *out, int64_t *count,
-                               dcme_error *error);
+                               int64_t length, const char *end, int32_t learns, int32_t *out,
+                               int64_t *count, dcme_error *error);

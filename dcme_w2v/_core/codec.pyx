@@ -141,16 +141,23 @@ def scale_blocks(float[::1] values, const int32_t[::1] columns, const int64_t[::
 
 
 def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
-              int64_t width):
-    """Return the columns, values and starts of the transposed rows, whose columns ascend."""
-    cdef int64_t n = starts.shape[0] - 1
-    check_starts(starts, n, min(values.shape[0], columns.shape[0]))
+              const int64_t[::1] rows, int64_t width):
+    """Return the columns, values and starts of the transposed rows, whose columns ascend.
+
+    Row rows[k] becomes column k.
+    """
+    cdef int64_t k, total = 0, n = rows.shape[0]
+    check_starts(starts, starts.shape[0] - 1, min(values.shape[0], columns.shape[0]))
     check_below(columns, width)
+    for k in range(n):
+        if not 0 <= rows[k] < starts.shape[0] - 1:
+            raise ValueError("a row is out of range")
+        total += starts[rows[k] + 1] - starts[rows[k]]
     cdef int64_t[::1] to_starts = np.zeros(width + 1, np.int64)
-    cdef int32_t[::1] to_columns = np.empty(starts[n] - starts[0], np.int32)
-    cdef float[::1] to_values = np.empty(starts[n] - starts[0], np.float32)
+    cdef int32_t[::1] to_columns = np.empty(total, np.int32)
+    cdef float[::1] to_values = np.empty(total, np.float32)
     with nogil:
-        dcme_transpose(&columns[0], &values[0], &starts[0], n, width, &to_starts[0],
+        dcme_transpose(&columns[0], &values[0], &starts[0], &rows[0], n, width, &to_starts[0],
                        &to_columns[0], &to_values[0])
     return np.asarray(to_columns), np.asarray(to_values), np.asarray(to_starts)
 

@@ -156,6 +156,7 @@ cdef class Table:
         cdef int64_t[::1] starts = np.zeros(n + 1, np.int64)
         cdef int32_t[::1] ids
         cdef uint8_t[::1] scratch = np.array(text)
+        cdef const char *end = <const char *>&scratch[0] + scratch.shape[0]
         check_starts(offsets, n, text.shape[0])
         if not 1 <= shortest <= longest:
             raise ValueError("the shortest and longest n-gram lengths do not fit together")
@@ -163,7 +164,8 @@ cdef class Table:
         with self.lock, nogil:
             for i in range(n):
                 dcme_ngrams_number(self.vocabulary, &ngrams, <char *>&scratch[0] + offsets[i],
-                                   offsets[i + 1] - offsets[i], learns, &ids[starts[i]], &count)
+                                   offsets[i + 1] - offsets[i], end, learns, &ids[starts[i]],
+                                   &count)
                 starts[i + 1] = starts[i] + count
         return np.asarray(starts), np.asarray(ids)[: starts[n]].copy()
 

@@ -28,7 +28,7 @@ from .choose import OutOfFold, accuracy
 from .constants import CERTAIN
 from .dataset import Dataset
 from .doubts import MIN_DOUBTED
-from .features import TextFeatures, documents_with
+from .features import Counted, TextFeatures, documents_with
 from .fit import Fitted, scores_of, set_probabilities
 from .labeled import label_of_name
 from .model import NONE, Classifier, Predictor, load_classifier
@@ -125,9 +125,9 @@ class GrownFeatures(TextFeatures):
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
         return self._weighted(counts)
 
-    def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
+    def _eligible(self, counted: Counted, words: I64) -> Bools:
         """Accept all features, because new documents do not show how frequent features are."""
-        return np.ones(counts.shape[0], dtype=np.bool_)
+        return np.ones(counted.counts.shape[0], dtype=np.bool_)
 
 
 class Continued:

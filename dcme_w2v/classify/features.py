@@ -58,9 +58,9 @@ class Counted:
     grams : NGrams
     subwords : Words or None
         The character n-grams by first appearance, if they were counted.
-    blocks : list of CompressedRows
-        Counts by feature, shape (features, documents): words, word n-grams of each length, and
-        character n-grams.
+    counts : CompressedRows
+        Counts by feature, shape (features, documents): words, word n-grams by length, and character
+        n-grams.
     weights : ndarray of float64, shape (documents,), or None
         The documents' weights, in multiples of the smallest weight.
     """
@@ -68,20 +68,20 @@ class Counted:
     words: Words
     grams: NGrams
     subwords: Words | None
-    blocks: list[CompressedRows]
+    counts: CompressedRows
     weights: F64 | None
 
     @functools.cached_property
-    def totals(self) -> list[F64]:
-        """For each block, the total count of each feature, weighted by document weights."""
-        return [_sums(one, self.weights, one.data) for one in self.blocks]
+    def totals(self) -> F64:
+        """The total count of each feature, weighted by document weights."""
+        return _sums(self.counts, self.weights, self.counts.data)
 
     @functools.cached_property
-    def present(self) -> list[F64]:
-        """For each block, the total weight of the documents that contain each feature."""
+    def present(self) -> F64:
+        """The total weight of the documents that contain each feature."""
         if self.weights is None:
-            return [np.diff(one.indptr).astype(np.float64) for one in self.blocks]
-        return [_sums(one, self.weights, np.ones_like(one.data)) for one in self.blocks]
+            return np.diff(self.counts.indptr).astype(np.float64)
+        return _sums(self.counts, self.weights, np.ones_like(self.counts.data))
 
 
 class TextFeatures:
@@ -331,45 +331,42 @@ class TextFeatures:
     def _chosen(self, counted: Counted, count: int) -> CompressedRows:
         """Choose the `count` most frequent columns of each block, and return their counts."""
         words, grams, subwords = counted.words, counted.grams, counted.subwords
-        used = [*range(1 + len(self._lengths))]
-        width = sum(counted.blocks[i].shape[0] for i in used)
+        every, totals = counted.counts, counted.totals
+        first = grams.order()  # this order breaks ties
+        orders = [first[first < grams.up_to(1 + len(self._lengths))]]
         if subwords is not None and self._subwords != (0, 0):
-            used.append(-1)
+            is_repeated = np.diff(every.indptr[len(first) :]) >= REPEATED
+            orders.append(len(first) + np.flatnonzero(is_repeated))
         elif self._may_have_subwords:
             self.options, self._subwords = replace(self.options, subwords=NO_SUBWORDS), (0, 0)
-        every = stacked([counted.blocks[i] for i in used])
-        totals, present = (
-            np.concatenate([by_block[i] for i in used])
-            for by_block in (counted.totals, counted.present)
-        )
-        first = grams.order()  # this order breaks ties
-        orders = [first[first < width], np.arange(width, len(totals))]
-        total = every.shape[1] if counted.weights is None else float(counted.weights.sum())
-        is_eligible = self._eligible(every, present, total, width)
-        kept = [order[np.argsort(-totals[order], kind="stable")] for order in orders]
-        order = np.concatenate([one[is_eligible[one]][:count] for one in kept])
+        is_eligible = self._eligible(counted, orders[0])
+        kept = [one[is_eligible[one]] for one in orders]
+        kept = [one[np.argsort(-totals[one], kind="stable")][:count] for one in kept]
+        order = np.concatenate(kept)
         order = order[np.argsort(-totals[order], kind="stable")]
 
         def names() -> Words:
-            is_gram, place = (order >= len(words)) & (order < width), order.copy()
+            is_gram, place = (order >= len(words)) & (order < len(first)), order.copy()
             longer = grams.names(words, order[is_gram])
             place[is_gram] = len(words) + np.arange(len(longer))
-            place[order >= width] += len(words) + len(longer) - width
+            place[order >= len(first)] += len(words) + len(longer) - len(first)
             spelled = [words, longer, *([] if subwords is None else [subwords])]
             return Words.concatenated(spelled).chosen(place)
 
         self.names = names
-        self.is_subword = read_only(order >= width)
-        return every[order].transposed()
+        self.is_subword = read_only(order >= len(first))
+        return every.transposed(order)
 
-    def _eligible(self, counts: CompressedRows, present: F64, total: float, width: int) -> Bools:
+    def _eligible(self, counted: Counted, words: I64) -> Bools:
         """Return whether each feature occurs in enough documents, but not in too many.
 
-        At least one of the first `width` features, the words and their n-grams, must be eligible.
+        At least one of `words`, the words and their n-grams, must be eligible.
         """
-        eligible: Bools = present <= round(self.options.max_df * total, DECIMALS)
+        counts, weights = counted.counts, counted.weights
+        total = counts.shape[1] if weights is None else float(weights.sum())
+        eligible: Bools = counted.present <= round(self.options.max_df * total, DECIMALS)
         eligible &= np.diff(counts.indptr) >= self.options.min_df
-        if not eligible[:width].any():
+        if not eligible[words].any():
             advice = ["lower --min-df"] * (self.options.min_df > 1)
             advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
@@ -419,16 +416,12 @@ class TextFeatures:
         own = (counts, self._lengths, self._everywhere, self._lead)
         grams = NGrams(joined_batches(texts), *own)
         words = numbering.words_of(np.arange(numbering.known))
-        by_feature = [one.transposed() for one in (counts, *grams.counts)]
-        spelled = None
+        parts, spelled = [counts, *grams.counts], None
         if subwords is not None:
             spelled, by_text = subwords.distinct()
-            by_gram = by_text.transposed()
-            repeated = np.flatnonzero(np.diff(by_gram.indptr) >= REPEATED)
-            spelled = spelled.chosen(repeated)
-            by_feature.append(by_gram[repeated])
-        found = Counted(words, grams, spelled, by_feature, _multiples(weights))
-        return found, size, count
+            parts.append(by_text)
+        by_feature = stacked([part.transposed() for part in parts])
+        return Counted(words, grams, spelled, by_feature, _multiples(weights)), size, count
 
     def _counts(
         self,
@@ -472,10 +465,9 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
 
 
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
-    """Return the sum of each feature's values, weighted by the documents' weights."""
+    """Return the sum of each feature's values, weighted by document; no feature may be empty."""
     own = values if weights is None else values * weights[counts.indices]
-    ends = np.append(0.0, np.cumsum(own, dtype=np.float64))
-    return np.diff(ends[counts.indptr]).round(DECIMALS)
+    return np.add.reduceat(own, counts.indptr[:-1], dtype=np.float64).round(DECIMALS)
 
 
 def documents_with(counts: CompressedRows, weights: F64 | None) -> F64:

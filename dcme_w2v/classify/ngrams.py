@@ -70,6 +70,10 @@ class NGrams:
         self._document, self._first = np.concatenate(documents), np.concatenate(firsts)
         self._size = np.concatenate(sizes)
 
+    def up_to(self, longest: int) -> int:
+        """Return the number of words and n-grams that have at most `longest` words."""
+        return int(np.searchsorted(self._size, longest, side="right"))
+
     def order(self) -> I64:
         """Return the IDs of words and n-grams, sorted by first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))

@@ -64,11 +64,12 @@ class CompressedRows:
         starts = np.append(0, np.cumsum(kept))[self.indptr]
         return CompressedRows((self.data[kept], self.indices[kept], starts), self.shape)
 
-    def transposed(self) -> CompressedRows:
-        """Return the transposed matrix, whose columns are sorted."""
+    def transposed(self, rows: I64 | None = None) -> CompressedRows:
+        """Return the transposed matrix of all rows, or of `rows` in the given order."""
         starts = np.asarray(self.indptr, dtype=np.int64)
-        columns, data, starts = transpose(self.indices, self.data, starts, self.shape[1])
-        return CompressedRows((data, columns, starts), (self.shape[1], self.shape[0]))
+        order = np.arange(self.shape[0]) if rows is None else rows
+        columns, data, starts = transpose(self.indices, self.data, starts, order, self.shape[1])
+        return CompressedRows((data, columns, starts), (self.shape[1], len(order)))
 
     def in_columns(self, place: I64, width: int) -> CompressedRows:
         """Move each column to a new index, or drop it if the new index is negative."""
