@@ -153,6 +153,7 @@ class TextClassifier(ProtocolEstimator):
 
         options, texts, own = options_of(self), told_texts(X), init
         init = init.model_ if isinstance(init, TextClassifier) else init
+        known = _parameters_of(init) if own is self else {}
         given, kind, several, indicator = _labels_of(y, len(texts))
         if own is self and (several, indicator) != (self._several, self._indicator):
             raise UsageError(
@@ -194,6 +195,10 @@ class TextClassifier(ProtocolEstimator):
         if indicator is not None:
             absent = {*range(indicator.columns)}.difference(model.classes_.tolist())
             model.record[INDICATOR] = [indicator.is_sparse, indicator.dtype.str, sorted(absent)]
+        # The parameters of a loaded model describe its training, so they change with the model.
+        same = [name for name, value in known.items() if getattr(self, name) == value]
+        changed = _parameters_of(model)
+        self.set_params(**{name: changed[name] for name in same})
         self._take(model)
         return self
 

@@ -339,8 +339,9 @@ def test_partial_fit_learns_new_labels_and_words():
         TextClassifier(init="m"),
         TextClassifier(init=model),
     ):
-        with pytest.warns(DcmeWarning, match="all new documents have the label 'sea'"):
-            one.partial_fit(["a gray whale", "the whale swims"] * 20, ["sea"] * 40)
+        for _ in range(2):
+            with pytest.warns(DcmeWarning, match="all new documents have the label 'sea'"):
+                one.partial_fit(["a gray whale", "the whale swims"] * 20, ["sea"] * 40)
         assert one.classes_.tolist() == ["road", "sea", "tea"]
         assert one.predict(["whale", "bus"]).tolist() == ["sea", "road"]
         assert (one.predict(TEXTS) == before).mean() > 0.9
