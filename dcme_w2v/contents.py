@@ -97,13 +97,13 @@ def info(path: PathLike) -> Facts:
     """
     name = path_name(path)
     if is_stream(name):
-        raise UsageError(f"{name}: is a stream, which info cannot read; use a file or folder")
+        raise UsageError(f"{name} is a stream, which info cannot read; use a file or folder")
     more: Facts = {}
     if Path(name).is_dir() and not is_static_folder(name):
         generations = generations_in(Path(name))
         if not generations:
             raise FormatError(
-                f"{name}: contains neither checkpoints nor static embeddings; use a different "
+                f"{name} contains neither checkpoints nor static embeddings; use a different "
                 "folder, or a file"
             )
         more["generations"] = [one.name for one in generations]

@@ -190,7 +190,7 @@ def filled_rates(options: T, found: Mapping[str, Any]) -> T:
     given = vars(options)
     rate = found["lr"] if given["lr"] is None else given["lr"]
     if (least := given["min_lr"]) is not None and least > rate:
-        raise UsageError(f"--min-lr={least:g}: must be at most --lr={rate:g}")
+        raise UsageError(f"--min-lr={least:g} must be at most --lr={rate:g}")
     return filled(options, {**found, "min_lr": rate / 10_000})
 
 
@@ -268,17 +268,17 @@ def checked_value(value: Any, declared: Declaration) -> Any:
         text = str(value)
     given = f"{flag}{'=' if flag.startswith('--') else ' '}{text}"
     if type(value) is not kind:
-        raise UsageError(f"{given}: must be {_NOUNS[kind]}")
+        raise UsageError(f"{given} must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
-        raise UsageError(f"{given}: must be one of {', '.join(declared.choices)}")
+        raise UsageError(f"{given} must be one of {', '.join(declared.choices)}")
     if kind is float and not math.isfinite(value):
-        raise UsageError(f"{given}: must be a finite number")
+        raise UsageError(f"{given} must be a finite number")
     if declared.minimum is not None and value < declared.minimum:
-        raise UsageError(f"{given}: must be at least {shown(declared.minimum)}")
+        raise UsageError(f"{given} must be at least {shown(declared.minimum)}")
     if declared.maximum is not None and value > declared.maximum:
-        raise UsageError(f"{given}: must be at most {shown(declared.maximum)}")
+        raise UsageError(f"{given} must be at most {shown(declared.maximum)}")
     if declared.above is not None and value <= declared.above:
-        raise UsageError(f"{given}: must be more than {shown(declared.above)}")
+        raise UsageError(f"{given} must be more than {shown(declared.above)}")
     if declared.check is not None:
         declared.check(value)
     return value
@@ -311,7 +311,7 @@ def check_conflicts(
         if _is_set(item, value) if item.strict else name in given and value is not None:
             for warning, error in _conflicts(item, items, values):
                 if item.strict:
-                    raise UsageError(f"{_spelled(name, value)}: {error}")
+                    raise UsageError(f"{_spelled(name, value)} {error}")
                 warn(f"{flag_of(name)} {warning}")
 
 

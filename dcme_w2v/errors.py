@@ -1,9 +1,9 @@
 """The exceptions that this package raises on purpose.
 
 A message is one line: what failed, on which file or option, and what to do. It names options as
-the command line does, a value after an equals sign: ``--dim=0: must be at least 1``. ``str(error)``
-spells them as Python does (``dim=0: must be at least 1``), and the command line prints
-``--dim 0: must be at least 1``: see `in_python_terms` and `in_shell_terms`. To add something to the
+the command line does, a value after an equals sign: ``--dim=0 must be at least 1``. ``str(error)``
+spells them as Python does (``dim=0 must be at least 1``), and the command line prints
+``--dim 0 must be at least 1``: see `in_python_terms` and `in_shell_terms`. To add something to the
 message of another error, use its `message`, where options are still marked.
 
 Each class also derives from the matching built-in exception: ValueError, OSError and so on.

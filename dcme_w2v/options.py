@@ -140,7 +140,7 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
     found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", subwords)
     if found is None or int(found[1]) > int(found[2]):
         raise UsageError(
-            f"--subwords={subwords}: must be the minimum and maximum n-gram length, from 1 to 99 "
+            f"--subwords={subwords} must be the minimum and maximum n-gram length, from 1 to 99 "
             "characters, such as 3-6"
         )
     return int(found[1]), int(found[2])
@@ -236,7 +236,7 @@ class LogOptions(Checked):
 def _check_interval(given: str) -> None:
     if not re.fullmatch(r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]", given):
         raise UsageError(
-            f"--checkpoint-every={given}: must be a number of epochs, or a time such as 30s, 10m "
+            f"--checkpoint-every={given} must be a number of epochs, or a time such as 30s, 10m "
             "or 2h"
         )
 
@@ -301,7 +301,7 @@ def _share(given: str | None) -> float | None:
 def _check_share(given: str) -> None:
     if (share := _share(given)) is not None and not 0 < share < 1:
         raise UsageError(
-            f"--holdout={given}: must be a fraction between 0 and 1, or a file (./{given} for "
+            f"--holdout={given} must be a fraction between 0 and 1, or a file (./{given} for "
             "a file with this name)"
         )
 

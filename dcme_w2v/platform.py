@@ -33,7 +33,7 @@ PathLike = str | os.PathLike[str]  # type annotation for any kind of path
 def path_name(path: PathLike, name: str = "path") -> str:
     """Return a path as a str; for other types, raise a `TypeError` that names the argument."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{name}: must be a path, not {type(path).__name__}")
+        raise TypeError(f"{name} must be a path, not {type(path).__name__}")
     return os.fspath(path)
 
 

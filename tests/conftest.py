@@ -46,7 +46,7 @@ LIMIT, SLOW_LIMIT = 300, 1800  # seconds for a test
 
 def pytest_report_header():
     """Name the files that are left out, with the reason."""
-    return [f"left out: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
+    return [f"left out: {name} has {reason}" for name, reason in LEFT_OUT.items()]
 
 
 # Why a test may be skipped with the packages of `dev`, which `.ci/run` checks: no check is lost

@@ -151,7 +151,7 @@ class Continued:
         model = init if isinstance(init, Predictor) else load_classifier(init)
         reason = _why_not(model)
         if reason:
-            raise UsageError(f"{self.name}: {reason}; train a new model on all documents")
+            raise UsageError(f"{self.name} {reason}; train a new model on all documents")
         assert isinstance(model, Classifier)
         self.model = model
         self._weights: Any = model.weights
@@ -197,7 +197,7 @@ class Continued:
                 flag = f"{flag_of(one.name)}={value}"
                 how = "without it" if known is None else f"with {known}"
                 raise UsageError(
-                    f"{flag}: cannot be changed, because {self.name} was trained {how}; omit this "
+                    f"{flag} cannot be changed, because {self.name} was trained {how}; omit this "
                     "option"
                 )
             found[one.name] = known if value == one.default else value

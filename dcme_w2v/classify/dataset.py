@@ -336,7 +336,7 @@ def read(
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is not supported for text documents; omit --labels")
+        raise UsageError(f"--labels={labels} is not supported for text documents; omit --labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
     found, without, texts, is_held = Doubts(docs[0]), 0, list[Text](), False

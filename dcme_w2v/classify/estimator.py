@@ -213,7 +213,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             given = remote.prepare(given, CheckpointOptions())
             if seconds is not None:
                 raise UsageError(
-                    f"tune={self.tune}: is not supported with the parameter cluster; omit one of "
+                    f"tune={self.tune} is not supported with the parameter cluster; omit one of "
                     "the two parameters"
                 )
         elif seconds is None:
@@ -256,7 +256,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(
-                    f"{name}={value}: is not supported with an indicator matrix; omit {name}"
+                    f"{name}={value} is not supported with an indicator matrix; omit {name}"
                 )
         data = self._sets_of(X, y, sample_weight, reset=True)
         if not any(data.labels):

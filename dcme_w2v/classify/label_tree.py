@@ -355,7 +355,7 @@ class Forest(Scorer):
         return self.trees[0].features
 
     def _label_probabilities(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
-        """Return the labels that the trees find, and the mean probability of each label."""
+        """Return the candidate labels of all trees, with probabilities averaged over the trees."""
         from scipy.sparse import csr_matrix
 
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)

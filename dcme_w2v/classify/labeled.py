@@ -139,7 +139,7 @@ def class_weights(
         found[held] = sums.sum() / (held.sum() * sums[held])
     elif not isinstance(given, Mapping):
         raise UsageError(
-            f"--class-weight={given!r}: must be 'balanced' or a dict that maps labels to weights"
+            f"--class-weight={given!r} must be 'balanced' or a dict that maps labels to weights"
         )
     else:
         place = {name: number for number, name in enumerate(names)}

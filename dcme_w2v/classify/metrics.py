@@ -40,7 +40,7 @@ def log_softmax(scores: F64) -> F64:
 def log_of_probability(least: float) -> float:
     """Return the log of a minimum probability; raise UsageError if it is not between 0 and 1."""
     if not isinstance(least, Real) or not 0 <= least <= 1:
-        raise UsageError(f"--min-probability={least!r:.40}: must be a number from 0 to 1")
+        raise UsageError(f"--min-probability={least!r:.40} must be a number from 0 to 1")
     return math.log(least or math.ulp(0.0))
 
 

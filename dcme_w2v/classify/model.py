@@ -313,7 +313,7 @@ class Predictor(Sealed, Shown, ABC):
         if label is not None and label not in self.classes:
             near = closest(label, self.classes)
             hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(f"{label}: is not a class of this model{hint}")
+            raise UsageError(f"{label} is not a class of this model{hint}")
         known = dict(zip(self.classes, self.labels, strict=True))
         if text is not None:
             found = self._explain_text(label, count, text)
@@ -327,13 +327,13 @@ class Predictor(Sealed, Shown, ABC):
     def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
         if self.text is None or self.text.is_by_token:
             raise UsageError(
-                "--text: is not supported, because the model does not classify texts; omit --text"
+                "--text is not supported, because the model does not classify texts; omit --text"
             )
         rows = self.align_features(self.rows(list(as_texts([text]))))
         scorer = self.scorer_of(rows)
         if not isinstance(scorer, Weights):
             raise UsageError(
-                "--text: is not supported, because the model does not store a weight for each "
+                "--text is not supported, because the model does not store a weight for each "
                 "word-label pair; omit --text"
             )
         scores = scorer.scores(SparseRows(rows), 0, 1, 1)
@@ -350,7 +350,7 @@ class Predictor(Sealed, Shown, ABC):
         return Explanation(found, self.classes[own], self.classes[other], rest)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer | None:
-        """Return a linear model that can score the rows, or None if this model is not linear."""
+        """Return this model in a linear form that can score rows, or None if it is not linear."""
         return None
 
     def feature_name(self, column: int) -> str:

@@ -91,7 +91,7 @@ class NGrams:
 
 
 class Subwords:
-    """A collection of texts' words, whose character n-grams are to be counted.
+    """The words in a set of texts, stored so that their character n-grams can be counted.
 
     Parameters
     ----------

@@ -383,7 +383,7 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
             label = ""
         if not label:
             raise UsageError(
-                f"--class-weight={one}: is not a label with a weight; use LABEL=WEIGHT, such as "
+                f"--class-weight={one} is not a label with a weight; use LABEL=WEIGHT, such as "
                 "spam=3, or use only balanced"
             )
     return found
@@ -423,7 +423,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         options = filled(options, {"loss": "hinge", "batch": BATCH_OF_DUAL, "epochs": LONG})
         if options.loss != "hinge" or options.l2 == 0:
             raise UsageError(
-                "--solver=dual: requires --loss=hinge and a positive --l2; set both, or omit "
+                "--solver=dual requires --loss=hinge and a positive --l2; set both, or omit "
                 "--solver"
             )
     if options.loss == "hinge":
@@ -464,7 +464,7 @@ def _check_supported(
     for name, values in supported.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(
-                f"{given}: is not supported with {flag_of(name)} {value}; omit one of the two "
+                f"{given} is not supported with {flag_of(name)} {value}; omit one of the two "
                 "options"
             )
 
@@ -540,7 +540,7 @@ def kept_weights(keep: str | None, total: int) -> int:
         return number
     if not 0 < share <= 1:
         raise UsageError(
-            f"--keep={keep}: is neither a number nor a fraction of weights; use a value such as "
+            f"--keep={keep} is neither a number nor a fraction of weights; use a value such as "
             "5000, 0.1 or 1/20"
         )
     return max(1, int(share * total))

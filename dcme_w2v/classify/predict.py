@@ -77,13 +77,11 @@ def test(
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
             raise UsageError(
-                f"{flags[0]}: is supported only for models that predict the labels of documents; "
+                f"{flags[0]} is supported only for models that predict the labels of documents; "
                 "omit this option"
             )
         if confusion is not None and model.multilabel:
-            raise UsageError(
-                "--confusion: requires one label per document; use --per-class instead"
-            )
+            raise UsageError("--confusion requires one label per document; use --per-class instead")
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
     tested = _Tested(model, docs, labels, threads, is_latent, min_probability, confusion)
@@ -157,9 +155,7 @@ class _Tested:
     def _add(self, matrix: csr_matrix, names: Any) -> None:
         model = self.model
         if self.confusion is not None and any(len(own) != 1 for own in names):
-            raise UsageError(
-                "--confusion: requires one label per document; use --per-class instead"
-            )
+            raise UsageError("--confusion requires one label per document; use --per-class instead")
         own: Any = names if self.is_latent else numbers_of(names, model.classes)
         for rows, log_p in scored(model, matrix, self.threads, self.is_latent):
             self.measures.add(log_p, own[rows])
@@ -214,7 +210,7 @@ def _pieces(
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(
-                f"{docs[0]}: contains vectors, but the model classifies text; use text files"
+                f"{docs[0]} contains vectors, but the model classifies text; use text files"
             )
         for path in docs:
             matrix, names = read_sparse_rows(path, labels, model.record.get(COLUMNS))
@@ -265,7 +261,7 @@ def predict(
         if count != 1 or min_probability is not None:
             flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
             raise UsageError(
-                f"{flag}: is not supported by a token classifier, which predicts one tag per "
+                f"{flag} is not supported by a token classifier, which predicts one tag per "
                 "token; omit this option"
             )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
@@ -296,7 +292,7 @@ def write_predictions(
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
         what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what}: is not supported by a token classifier; omit this option")
+        raise UsageError(f"{what} is not supported by a token classifier; omit this option")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]

@@ -163,7 +163,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield chunks of absolute weights and, for each weight, its feature's sum of squares."""
+        """Yield, in chunks, absolute weights and the sum of squares of each weight's feature."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]

@@ -174,7 +174,7 @@ def within(
     assert options.max_bytes is not None
     if options.keep is not None:
         raise UsageError(
-            "--max-bytes: is not supported with --keep, because the file size determines how many "
+            "--max-bytes is not supported with --keep, because the file size determines how many "
             "weights are kept; omit --keep"
         )
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2

@@ -195,7 +195,7 @@ class TextClassifier(ProtocolEstimator):
         if indicator is not None:
             absent = {*range(indicator.columns)}.difference(model.classes_.tolist())
             model.record[INDICATOR] = [indicator.is_sparse, indicator.dtype.str, sorted(absent)]
-        # The parameters of a loaded model describe its training, so they change with the model.
+        # The parameters of a loaded model record its training, so update them to the new training.
         same = [name for name, value in known.items() if getattr(self, name) == value]
         changed = _parameters_of(model)
         self.set_params(**{name: changed[name] for name in same})
@@ -427,7 +427,7 @@ def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, I
         or not isinstance(y, Iterable)
         or getattr(y, "ndim", 1) == 0
     ):
-        raise UsageError(f"y={y!r:.40}: must contain one label per text; pass a list of labels")
+        raise UsageError(f"y={y!r:.40} must contain one label per text; pass a list of labels")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     several = any(isinstance(one, _LISTS) for one in labels)
     if not several:

@@ -170,7 +170,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
     if job.holdout.file is not None:
         check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
-        raise UsageError("--patience: requires held-out documents; add --holdout")
+        raise UsageError("--patience requires held-out documents; add --holdout")
     _check_learner(job, options, remote)
 
 
@@ -436,7 +436,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     ):  # fmt: skip
         flags = [flag for flag in excluded if applies and given[flag] is not None]
         if flags:
-            raise UsageError(f"{flags[0]}: is not supported with {what}; {remedy}")
+            raise UsageError(f"{flags[0]} is not supported with {what}; {remedy}")
 
 
 SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("solver",),

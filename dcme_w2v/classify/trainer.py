@@ -359,7 +359,7 @@ def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
-    """Return the squared norm by which learning rates are scaled, and instance weights (or None).
+    """Return the squared row norm that scales learning rates, and the instance weights (or None).
 
     A step changes the scores of a document by the rate times its squared length. If any squared
     length is more than four times the median, the rate refers to the median, and the steps of

@@ -20,7 +20,7 @@ from .trainer import Scorer, Weights, rows_at_once
 
 
 class Votes(Scorer):
-    """Linear models that vote: a score is the log of the models' mean probability.
+    """An ensemble of linear models: a class's score is the log of its mean probability.
 
     Parameters
     ----------

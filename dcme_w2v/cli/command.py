@@ -256,7 +256,7 @@ def set_switched(ctx: click.Context) -> None:
         if value is None:
             continue
         if value not in meanings:
-            raise UsageError(f"-{switch} {value}: must be {' or '.join(meanings)}")
+            raise UsageError(f"-{switch} {value} must be {' or '.join(meanings)}")
         if (meant := meanings[value]) is not None:
             _set(ctx, f"-{switch} {value}", *meant)
     if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:

@@ -54,7 +54,7 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     import dcme_w2v
 
     if texts and (collect or documents):
-        raise UsageError("CORPUS: is not supported with --collect or --documents; omit CORPUS")
+        raise UsageError("CORPUS is not supported with --collect or --documents; omit CORPUS")
     start, shown = time.monotonic(), sys.stderr.isatty()
     if texts:
         vectors = dcme_w2v.train([Path(one) for one in texts], progress=shown)
@@ -96,7 +96,7 @@ def paragraphs_with_labels() -> dict[str, str]:
                 labels.setdefault(line, label)
     if not labels:
         raise CorpusError(
-            f"{folders()[0]}: contains no documentation to train on; pass a text file as CORPUS"
+            f"{folders()[0]} contains no documentation to train on; pass a text file as CORPUS"
         )
     return labels
 

@@ -86,15 +86,15 @@ def search(
     """
     if threshold is not None and not duplicates:
         raise UsageError(
-            "--threshold: has no effect without --duplicates; use both options, or neither"
+            "--threshold has no effect without --duplicates; use both options, or neither"
         )
     if duplicates and queries:
-        raise UsageError("--duplicates: is not supported with --query; omit --query")
+        raise UsageError("--duplicates is not supported with --query; omit --query")
     is_asked = not (duplicates or (output and not queries))
     if not is_asked and "k" in given_options():
-        raise UsageError("-k: has no effect without queries; omit -k, or add --query")
+        raise UsageError("-k has no effect without queries; omit -k, or add --query")
     if as_json and not (is_asked or duplicates):
-        raise UsageError("--json: has no effect without queries; omit --json, or add --query")
+        raise UsageError("--json has no effect without queries; omit --json, or add --query")
     if STANDARD in docs and is_asked and (not queries or STANDARD in queries):
         raise UsageError(
             "standard input cannot supply both DOCS and queries; pass the queries with --query"

@@ -67,7 +67,7 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
         if param.name in names and ctx.params.get(param.name):
             own = "--table" if param.name == "as_json" else own
             raise UsageError(
-                f"{own}: is not supported with {max(param.opts, key=len)}; omit one of the two "
+                f"{own} is not supported with {max(param.opts, key=len)}; omit one of the two "
                 "options"
             )
 

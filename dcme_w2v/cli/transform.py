@@ -62,7 +62,7 @@ def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[in
     if not hasattr(loaded, "transform"):
         kind = kind_of_artifact(model)
         raise UsageError(
-            f"{model}: is a {kind!r} file, which cannot transform documents; use a model from "
+            f"{model} is a {kind!r} file, which cannot transform documents; use a model from "
             "scdv fit, latent fit or fuse fit"
         )
     found: Iterator[Any] = pieces(loaded, docs, None)

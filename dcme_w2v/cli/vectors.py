@@ -68,13 +68,13 @@ def convert(source: str, target: str, **values: Any) -> None:
     changed = options.unit or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and wanted:
         raise UsageError(
-            f"--pooling, --tokenize: are supported only with --to={FOLDER}; add this option"
+            f"--pooling, --tokenize are supported only with --to={FOLDER}; add this option"
         )
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
         raise UsageError(
-            f"--to={FOLDER}: is not supported with options that change the vectors; omit --format, "
+            f"--to={FOLDER} is not supported with options that change the vectors; omit --format, "
             "--unit, --postprocess and --invalid"
         )
     else:

@@ -64,6 +64,6 @@ def parsed(address: str) -> int | str:
     if re.fullmatch(r"(tcp|tls)://[^\s/]+:[0-9]{1,5}", scheduler):
         return scheduler
     raise UsageError(
-        f"--cluster={address}: is not a cluster address; use local:N with N from 0 to "
+        f"--cluster={address} is not a cluster address; use local:N with N from 0 to "
         f"{WORKERS_MAX}, tcp://HOST:PORT, tls://HOST:PORT, or the path of a Dask scheduler file"
     )

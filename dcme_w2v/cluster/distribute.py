@@ -127,16 +127,16 @@ class Distributed:
         method = self._distribute.distribute
         if method == "gradient" and options.solver != "lbfgs":
             raise UsageError(
-                "--distribute=gradient: is supported only with --solver=lbfgs; use this solver"
+                "--distribute=gradient is supported only with --solver=lbfgs; use this solver"
             )
         if method == "iterate" and options.solver == "lbfgs":
             raise UsageError(
-                "--distribute=iterate: is supported only with --solver=sgd; use this solver"
+                "--distribute=iterate is supported only with --solver=sgd; use this solver"
             )
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
             raise UsageError(
-                f"{flag}={folder}: is not supported with --cluster; omit one of the two options"
+                f"{flag}={folder} is not supported with --cluster; omit one of the two options"
             )
         return dataclasses.replace(options, threads=options.threads or 1)
 

@@ -84,7 +84,7 @@ class Shard:
                 )
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(
-                    f"{span.path}: has {here} bytes on this worker, but {size} bytes on the main "
+                    f"{span.path} has {here} bytes on this worker, but {size} bytes on the main "
                     f"machine; {remedy}"
                 )
         return Corpus(self.spans)

@@ -379,7 +379,7 @@ def cluster_of(
     where = parsed(job.cluster)
     if job.shards is None and isinstance(where, str):
         raise UsageError(
-            "--dry-run: requires --shards, because the number of workers at "
+            "--dry-run requires --shards, because the number of workers at "
             f"--cluster={job.cluster} is unknown; add --shards"
         )
     yield job, Cluster(job.shards or max(1, int(where)), None)
@@ -392,12 +392,12 @@ def _checked(job: TrainJob) -> TrainJob:
     check_mixed(job)
     if job.text is not None:
         raise UsageError(
-            f"--cluster={job.cluster}: is not supported for sentences in memory; save the "
+            f"--cluster={job.cluster} is not supported for sentences in memory; save the "
             "sentences to files"
         )
     if job.init_vocab != "new":
         raise UsageError(
-            f"--init-vocab={job.init_vocab}: is not supported with --cluster; omit --init-vocab"
+            f"--init-vocab={job.init_vocab} is not supported with --cluster; omit --init-vocab"
         )
     found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:

@@ -204,12 +204,12 @@ def check_mixed(options: TrainOptions) -> None:
     """Raise UsageError if the options do not allow tables from several shards to be combined."""
     if options.objective not in MIXED:
         raise UsageError(
-            f"--objective={options.objective}: is not supported with --cluster; use "
+            f"--objective={options.objective} is not supported with --cluster; use "
             f"--objective={' or '.join(MIXED)}"
         )
     if options.word_order:
         raise UsageError(
-            "--word-order: is not supported with --cluster; omit one of the two options"
+            "--word-order is not supported with --cluster; omit one of the two options"
         )
 
 
@@ -227,7 +227,7 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
     if rounds is not None:
         if rounds % epochs and epochs % rounds:
             raise UsageError(
-                f"--rounds={rounds}: must be a multiple or a divisor of --epochs={epochs}"
+                f"--rounds={rounds} must be a multiple or a divisor of --epochs={epochs}"
             )
         return rounds
     if shards == 1:

@@ -143,7 +143,7 @@ def assembled(
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the feature-class pairs, with impacts computed by one of three measures."""
+    """Return the feature-class pairs and their impacts, computed by the chosen measure."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)

@@ -99,20 +99,19 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: is not supported with options that select a single model; omit --choose, or "
+            "--choose is not supported with options that select a single model; omit --choose, or "
             "omit --preset, --initial, --rounds and --final"
         )
     if choose is None and free:
         choose = True
     if options.is_paper and options.final != "levels":
         raise UsageError(
-            "--impact=paper: requires --final=levels; use both options, or --preset=paper"
+            "--impact=paper requires --final=levels; use both options, or --preset=paper"
         )
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError(
-            "--final=beside: is not supported with --initial=self-training; use "
-            "--initial=supervised"
+            "--final=beside is not supported with --initial=self-training; use --initial=supervised"
         )
     return filled(replace(options, choose=choose, threads=threads), {
         "impact": "log",

@@ -116,7 +116,7 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         value, place = matrix.data[wrong[0]], f"row {row}, column {matrix.indices[wrong[0]]}"
         raise UsageError(
-            f"{what} {place}: is {value:g}; ".lstrip() + f"use feature values from 0 to {LARGEST:g}"
+            f"{what} {place} is {value:g}; ".lstrip() + f"use feature values from 0 to {LARGEST:g}"
         )
 
 
@@ -126,7 +126,7 @@ def sum_over(
     classes: int,
     reporter: Reporter = QUIET,
 ) -> Statistics:
-    """Compute the statistics of rows from batches of the rows' log-probabilities."""
+    """Compute the statistics of all documents from log-probabilities that arrive in batches."""
     found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
     for batch in log_probabilities:
         held.append(batch)

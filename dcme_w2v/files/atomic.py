@@ -290,7 +290,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         elif error.errno == errno.EBADF:  # standard output is closed
             advice = "redirect standard output, or write to a file"
         raise ResourceError(
-            f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
+            f"{os.fspath(target)} cannot be written: {error.strerror or error}; {advice}"
         ) from error
 
 
@@ -332,7 +332,7 @@ def check_writable(path: PathLike) -> None:
             elif not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             elif not (stat.S_ISFIFO(kind := Path(path).stat().st_mode) or stat.S_ISCHR(kind)):
-                raise UsageError(f"{os.fspath(path)}: is a socket or a disk device; choose a file")
+                raise UsageError(f"{os.fspath(path)} is a socket or a disk device; choose a file")
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
         raise UsageError(
@@ -343,7 +343,7 @@ def check_writable(path: PathLike) -> None:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         if target.is_dir():
-            raise UsageError(f"{os.fspath(path)}: is a folder; use a file")
+            raise UsageError(f"{os.fspath(path)} is a folder; use a file")
         check_parent(os.fspath(path), target)
         with tempfile.TemporaryFile(dir=target.parent):
             pass
@@ -352,7 +352,7 @@ def check_writable(path: PathLike) -> None:
 def check_standard_output() -> None:
     """Raise an error early if standard output cannot be written."""
     if not platform.is_open_for(sys.stdout, os.O_WRONLY):
-        raise UsageError("standard output: is closed; redirect standard output, or write to a file")
+        raise UsageError("standard output is closed; redirect standard output, or write to a file")
 
 
 def standard_input() -> BinaryIO:
@@ -364,7 +364,7 @@ def standard_input() -> BinaryIO:
         It is closed.
     """
     if not platform.is_open_for(sys.stdin, os.O_RDONLY):
-        raise UsageError("standard input: is closed; redirect standard input, or read from a file")
+        raise UsageError("standard input is closed; redirect standard input, or read from a file")
     return sys.stdin.buffer
 
 
@@ -418,7 +418,7 @@ def check_suffix(path: PathLike) -> None:
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(
-            f"{os.fspath(path)}: cannot be written without the package zstandard; run: pip "
+            f"{os.fspath(path)} cannot be written without the package zstandard; run: pip "
             "install zstandard, or choose a .gz file"
         )
 

@@ -161,7 +161,7 @@ class CorpusFile(io.RawIOBase):
                     self._raw = Path(path).open("rb", buffering=0)  # noqa: SIM115
                 except OSError as error:
                     reason = error.strerror or error
-                    raise UnreadableError(f"{path}: cannot be opened: {reason}") from error
+                    raise UnreadableError(f"{path} cannot be opened: {reason}") from error
             self._piece = memoryview(head := self._take(HEAD_BYTES, _is_text))
             kind = self._sniffed(head)
             self.packed = kind in METHODS
@@ -201,7 +201,7 @@ class CorpusFile(io.RawIOBase):
     def _seek(self, begin: int, end: int | None) -> None:
         if self.packed:
             raise CorpusError(
-                f"{self.path}: was compressed while it was being read; do not change input files "
+                f"{self.path} was compressed while it was being read; do not change input files "
                 "during a run"
             )
         self._raw.seek(begin)
@@ -237,7 +237,7 @@ class CorpusFile(io.RawIOBase):
     def _sniffed(self, head: bytes) -> str | None:
         if (kind := sniff(head)) in ARCHIVES:
             raise ArchiveError(
-                f"{self.path}: is a {kind} archive; unpack it, and use the extracted files"
+                f"{self.path} is a {kind} archive; unpack it, and use the extracted files"
             )
         return kind
 
@@ -345,7 +345,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
         The file cannot be opened.
     """
     wrong = FormatError(
-        f"{path_name(path)}: is not a regular file; use a file instead of a folder, pipe or device"
+        f"{path_name(path)} is not a regular file; use a file instead of a folder, pipe or device"
     )
     try:
         number = os.open(path, READ)
@@ -359,7 +359,7 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
             raise wrong
         if largest is not None and found.st_size > largest:
             raise FormatError(
-                f"{os.fspath(path)}: has {found.st_size:,} bytes, but at most {largest:,} bytes "
+                f"{os.fspath(path)} has {found.st_size:,} bytes, but at most {largest:,} bytes "
                 "can be read; use a smaller file"
             )
         return os.fdopen(number, "rb")
@@ -386,9 +386,9 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     try:
         found = parsed_json(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is not valid JSON ({error!s:.80}); {advice}") from None
+        raise FormatError(f"{path} is not valid JSON ({error!s:.80}); {advice}") from None
     if not isinstance(found, dict):
-        raise FormatError(f"{path}: is not a JSON object; {advice}")
+        raise FormatError(f"{path} is not a JSON object; {advice}")
     return found
 
 
@@ -480,7 +480,7 @@ def decoded(text: bytes, place: str) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         raise CorpusError(
-            f"{place}: is not UTF-8 ({error.reason}); convert the file to UTF-8"
+            f"{place} is not UTF-8 ({error.reason}); convert the file to UTF-8"
         ) from None
 
 
@@ -521,7 +521,7 @@ def _open_address(path: str) -> Any:
     except (ImportError, NotImplementedError):
         package = ADDRESSES[path.partition("://")[0]]
         raise CorpusError(
-            f"{path}: can be read only with the package {package}; run: pip install {package}"
+            f"{path} can be read only with the package {package}; run: pip install {package}"
         ) from None
     except Exception as error:
         reason = _stalled(error) or f"cannot be opened: {error}"

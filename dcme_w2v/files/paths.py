@@ -48,7 +48,7 @@ def as_paths(files: Any) -> tuple[Any, ...]:
     for one in listed:
         if not isinstance(one, str | os.PathLike):
             raise UsageError(
-                f"files: must be paths, not {type(one).__name__}; save the data to a file, and "
+                f"files must be paths, not {type(one).__name__}; save the data to a file, and "
                 "pass its path"
             )
     paths = (os.fspath(one) if isinstance(one, PurePath) else one for one in listed)
@@ -99,7 +99,7 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
             address, path = os.fspath(path), local(os.fspath(path))
             shown = f"{flag}={address}" if flag.startswith("--") else f"{flag} {address}"
             if role != READS and path != address:
-                raise UsageError(f"{shown}: is a URL; use the path {path}")
+                raise UsageError(f"{shown} is a URL; use the path {path}")
             if not path:
                 raise UsageError(f"{flag}: the path is empty; choose a file")
             if "\0" in path:
@@ -133,12 +133,12 @@ def _check_conflict(target: _File, other: _File) -> None:
             if is_read
             else "; choose a different file for each output"
         )
-        raise UsageError(f"{target.shown}: is the same file as {other.shown}{advice}")
+        raise UsageError(f"{target.shown} is the same file as {other.shown}{advice}")
     if is_read and target.path != STANDARD and Path(other.path).is_dir():
         place, folder = (Path(os.path.realpath(one.path)) for one in (target, other))
         if place.is_relative_to(folder):
             raise UsageError(
-                f"{target.shown}: is inside the input folder {other.shown}; choose a file outside "
+                f"{target.shown} is inside the input folder {other.shown}; choose a file outside "
                 "that folder"
             )
 
@@ -151,7 +151,7 @@ def _check_folder(one: _File) -> None:
             "folder"
         )
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{one.shown}: is a file; use a folder")
+        raise UsageError(f"{one.shown} is a file; use a folder")
     check_parent(one.shown, place)
 
 

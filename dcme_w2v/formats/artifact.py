@@ -336,7 +336,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # Allow overwriting every kind in OF_CLASSES: only the documents determine which one is written.
+    # Any kind of file in OF_CLASSES may be overwritten, because the documents determine the kind.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists, but is not a {kind} model; choose another file")
 
@@ -358,7 +358,7 @@ def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Mo
         raise _of_another_kind(path, record["kind"], kinds)
     if record.get("version") != version:
         raise FormatError(
-            f"{path}: has format version {shown(record.get('version'))} (written by "
+            f"{path} has format version {shown(record.get('version'))} (written by "
             f"{shown(record.get('program'))}), but this program reads version {version}; fit the "
             "model again"
         )
@@ -383,7 +383,7 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
 
 def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
     return FormatError(
-        f"{os.fspath(path)}: is a {shown(kind)} file; use a {' or '.join(map(shown, kinds))} file"
+        f"{os.fspath(path)} is a {shown(kind)} file; use a {' or '.join(map(shown, kinds))} file"
     )
 
 
@@ -537,7 +537,7 @@ def read_npy(path: PathLike) -> Array:
         except Exception as error:  # numpy propagates every exception of Python's parser
             said = " ".join(str(error).split())[:200]
             raise FormatError(
-                f"{os.fspath(path)}: is corrupt ({said}); write the file again"
+                f"{os.fspath(path)} is corrupt ({said}); write the file again"
             ) from None
 
 

@@ -170,7 +170,7 @@ def check_no_table(path: str, head: bytes) -> None:
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(
-            f"{path}: is read as text, not as CSV; to read only a column, select it with "
+            f"{path} is read as text, not as CSV; to read only a column, select it with "
             f"--text-column (first line: {header})"
         )
     if kind not in (*BINARY, "JSON lines"):
@@ -183,7 +183,7 @@ def check_no_table(path: str, head: bytes) -> None:
     except (ValueError, RecursionError):
         return
     listed = f": {_listed(names)}" if names else ""
-    raise CorpusError(f"{path}: is {kind}; select its text column with --text-column{listed}")
+    raise CorpusError(f"{path} is {kind}; select its text column with --text-column{listed}")
 
 
 def is_named_csv(path: str) -> bool:
@@ -343,7 +343,7 @@ def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 def _check_distinct(table: Table, names: Sequence[str]) -> None:
     for name in table.names:
         if names.count(name) > 1:
-            raise CorpusError(f"{table}: has two columns named {name!r}; rename one of the columns")
+            raise CorpusError(f"{table} has two columns named {name!r}; rename one of the columns")
 
 
 def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
@@ -352,7 +352,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
             raise CorpusError(
-                f"{table}: has no column {name!r}; choose one of its columns: {_listed(listed)}"
+                f"{table} has no column {name!r}; choose one of its columns: {_listed(listed)}"
             )
 
 

@@ -405,9 +405,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         words = path.split()
         is_text = len(words) > 3 or (len(words) > 1 and not _PATH.fullmatch(words[-1]))
         if "\n" in path or (is_text and not is_corpus_path(path)):
-            raise UsageError(
-                f"--corpus={path!r:.60}: is text, not a file; pass a list of sentences"
-            )
+            raise UsageError(f"--corpus={path!r:.60} is text, not a file; pass a list of sentences")
         return as_paths(corpus), None
     if hasattr(corpus, "columns"):  # `corpus` is a pandas, polars or pyarrow table
         raise UsageError(
@@ -415,7 +413,7 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
         )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
-            f"--corpus={corpus!r:.60}: must be a path, a list of paths, or an iterable of sentences"
+            f"--corpus={corpus!r:.60} must be a path, a list of paths, or an iterable of sentences"
         )
     if isinstance(corpus, Mapping):
         raise UsageError(
@@ -455,5 +453,5 @@ def check_file(holdout: str, corpus: Sequence[Source]) -> None:
         same = Path(path).exists() and any(map(Path(path).samefile, files))
         if path in held or same:
             raise UsageError(
-                f"--holdout={path}: is also part of the corpus; remove this file from the corpus"
+                f"--holdout={path} is also part of the corpus; remove this file from the corpus"
             )

@@ -104,7 +104,7 @@ def read_documents(
         ("encoding_errors", encoding_errors, ENCODING_ERRORS["choices"]),
     ):
         if value not in choices:
-            raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
+            raise UsageError(f"{flag_of(name)}={value} must be one of {', '.join(choices)}")
     if not by_class:
         return _read(expand(corpus), form, encoding_errors)
     read = []
@@ -184,7 +184,7 @@ def _whole_files(files: Sequence[tuple[str, str]], encoding_errors: str) -> Iter
         content = read_whole(path).removeprefix(BYTE_ORDER_MARK)
         text = b" ".join(valid(content, encoding_errors, f"{path}: byte {{}}".format).split())
         if len(text) > LINE_BYTES:
-            raise CorpusError(f"{path}: has more than {LINE_BYTES:,} bytes; split the file")
+            raise CorpusError(f"{path} has more than {LINE_BYTES:,} bytes; split the file")
         yield Document((label,), text, path, 1)
 
 

@@ -85,7 +85,7 @@ def read_sparse_rows(
         rows = read_npz(path) if path.lower().endswith(NPZ) else read_mtx(path)
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
-                f"{path}: has {rows.shape[1]:,} columns, but the model was trained on {columns:,} "
+                f"{path} has {rows.shape[1]:,} columns, but the model was trained on {columns:,} "
                 "columns; use rows with the same features"
             )
         count = rows.shape[0]
@@ -172,11 +172,11 @@ def _reading(name: str, what: str, writer: str) -> Iterator[None]:
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
-        raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
+        raise UnreadableError(f"{name} cannot be read: {error.strerror or error}") from None
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FormatError(
-            f"{name}: is not a valid {what} ({reason}); write it again with scipy's {writer}"
+            f"{name} is not a valid {what} ({reason}); write it again with scipy's {writer}"
         ) from None
 
 
@@ -207,7 +207,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         # memory.
         if rows is not None and number > rows:
             raise FormatError(
-                f"{path}: has more than {rows} lines, but there are {rows} rows; write one line "
+                f"{path} has more than {rows} lines, but there are {rows} rows; write one line "
                 "per row"
             )
         try:
@@ -221,7 +221,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         found.append(labels_of(labels))
     if rows is not None and len(found) != rows:
         raise FormatError(
-            f"{path}: has {len(found)} lines, but there are {rows} rows; write one line per row"
+            f"{path} has {len(found)} lines, but there are {rows} rows; write one line per row"
         )
     return found
 
@@ -255,7 +255,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: contains no rows; write the file again")
+        raise CorpusError(f"{path} contains no rows; write the file again")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:
@@ -305,7 +305,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
-    """Return the number of columns that all files share, or None if any is an svmlight file.
+    """Return the number of columns, which is the same in all files, or None for svmlight files.
 
     An svmlight file shows only the columns that occur in it.
 

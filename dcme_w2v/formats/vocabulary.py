@@ -227,7 +227,7 @@ class Vocabulary(Words):
         name, faults = path_name(path), np.zeros((FAULT_KINDS, 3), dtype=np.int64)
         data = np.frombuffer(read_whole(name), dtype=np.uint8)
         if not len(data):
-            raise FormatError(f"{name}: contains no words; use a file with lines 'WORD COUNT'")
+            raise FormatError(f"{name} contains no words; use a file with lines 'WORD COUNT'")
         text, offsets, counts, _ = read_counts(data, len(data), faults)
         wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 0)]
         if wrong:
@@ -248,7 +248,7 @@ class Vocabulary(Words):
         table.add(text, offsets, counts)
         found = cls.from_table(table).pruned(VocabularyOptions(min_count=1))
         if not len(found):
-            raise FormatError(f"{name}: contains no words; use a file with lines 'WORD COUNT'")
+            raise FormatError(f"{name} contains no words; use a file with lines 'WORD COUNT'")
         return found
 
     def items(self) -> Iterator[tuple[str, int]]:

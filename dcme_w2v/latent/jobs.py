@@ -160,20 +160,20 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     """Return the candidate numbers of latent classes; [None] stands for the default number."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError(
-            "--unsupervised: is not supported with --holdout, which requires labels; omit one of "
+            "--unsupervised is not supported with --holdout, which requires labels; omit one of "
             "the two options"
         )
     if job.choose is None:
         return [options.latent]
     if job.holdout is None:
-        raise UsageError("--choose: requires held-out documents; add --holdout")
+        raise UsageError("--choose requires held-out documents; add --holdout")
     if options.latent is not None:
-        raise UsageError("--choose: is not supported with --latent; omit one of the two options")
+        raise UsageError("--choose is not supported with --latent; omit one of the two options")
     try:
         found = [int(one) for one in job.choose.split(",")]
     except ValueError:
         raise UsageError(
-            f"--choose={job.choose}: must consist of integers separated by commas, such as 10,20,40"
+            f"--choose={job.choose} must consist of integers separated by commas, such as 10,20,40"
         ) from None
     if min(found) < 2:
         raise UsageError(f"--choose={job.choose}: every number must be at least 2")

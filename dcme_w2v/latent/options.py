@@ -108,22 +108,22 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     check_conflicts(options_in(LatentOptions), vars(options))
     if own and options.init_method == "labels":
         raise UsageError(
-            "--init-method=labels: requires labels, but the documents are clustered without "
+            "--init-method=labels requires labels, but the documents are clustered without "
             "labels; choose another method"
         )
     if options.latent is None:
         if own:
             raise UsageError(
-                "--latent: is required with --unsupervised; choose a number of latent classes"
+                "--latent is required with --unsupervised; choose a number of latent classes"
             )
         options = replace(options, latent=min(2 * labels, rows))
     latent = options.latent
     assert latent is not None
     if latent < 2:
-        raise UsageError(f"--latent={latent}: must be at least 2")
+        raise UsageError(f"--latent={latent} must be at least 2")
     if latent > rows:
         raise UsageError(
-            f"--latent={latent}: must be at most {rows}, the number of documents; lower --latent, "
+            f"--latent={latent} must be at most {rows}, the number of documents; lower --latent, "
             "or use more documents"
         )
     found: dict[str, Any] = {

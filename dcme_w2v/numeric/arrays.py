@@ -32,14 +32,14 @@ class Immutable:
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and not name.startswith("_"):
             raise AttributeError(
-                f"{name}: cannot be set, because {type(self).__name__} objects are immutable; "
+                f"{name} cannot be set, because {type(self).__name__} objects are immutable; "
                 "create a new object"
             )
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(
-            f"{name}: cannot be deleted, because {type(self).__name__} objects are immutable; "
+            f"{name} cannot be deleted, because {type(self).__name__} objects are immutable; "
             "create a new object"
         )
 

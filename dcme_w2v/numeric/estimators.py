@@ -254,7 +254,7 @@ def _seed_of(random_state: Any) -> int:
     if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**63:
         return int(random_state)
     raise UsageError(
-        f"random_state={random_state!r}: must be None, an integer from 0 to 2**63 - 1, or a "
+        f"random_state={random_state!r} must be None, an integer from 0 to 2**63 - 1, or a "
         "RandomState"
     )
 

@@ -50,7 +50,7 @@ def kmeans(
     """
     if clusters > len(points):
         raise UsageError(
-            f"--clusters={clusters}: must be at most {len(points)}, the number of words"
+            f"--clusters={clusters} must be at most {len(points)}, the number of words"
         )
     with one_blas_thread():
         squares = np.einsum("ij,ij->i", points, points)

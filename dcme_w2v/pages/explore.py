@@ -120,7 +120,7 @@ def read_items(
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
         raise UsageError(
-            f"{path}: has {len(names)} rows, but a map requires at least {MIN_ROWS} rows; use a "
+            f"{path} has {len(names)} rows, but a map requires at least {MIN_ROWS} rows; use a "
             "file with more rows"
         )
     groups = found if any(found) else []
@@ -161,12 +161,12 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
         found.append(line.rstrip("\r\n").split("\t"))
         if len(found[-1]) < column:
             raise FormatError(
-                f"{path}:{number}: has only {len(found[-1])} columns, but --color={column}; lower "
+                f"{path}:{number} has only {len(found[-1])} columns, but --color={column}; lower "
                 "--color"
             )
     if len(found) != rows:
         raise FormatError(
-            f"{path}: has {len(found)} lines, but there are {rows} rows; write one line per row"
+            f"{path} has {len(found)} lines, but there are {rows} rows; write one line per row"
         )
     return found
 
@@ -430,8 +430,7 @@ def explore(
         )
     if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
         raise UsageError(
-            f"{name}: is not an HTML file name; use a name ending in .html, or - for "
-            "standard output"
+            f"{name} is not an HTML file name; use a name ending in .html, or - for standard output"
         )
     every = [read_items(path, labels, color, limit, seed) for path in sources]
     with reporting_to(progress) as reporter:

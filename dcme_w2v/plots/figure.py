@@ -102,6 +102,6 @@ def picture_format(path: str) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in ("", *PICTURES):
         raise UsageError(
-            f"{path}: is not a PNG, PDF or SVG file name; use a name ending in .png, .pdf or .svg"
+            f"{path} is not a PNG, PDF or SVG file name; use a name ending in .png, .pdf or .svg"
         )
     return suffix.removeprefix(".") or "png"

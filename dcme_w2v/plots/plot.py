@@ -73,7 +73,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(
-            f"--field={unknown[0]}: is not a field of these logs; use one of {', '.join(every)}"
+            f"--field={unknown[0]} is not a field of these logs; use one of {', '.join(every)}"
         )
     chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
     figure = new_figure(7, 3.2 * len(chosen))
@@ -317,7 +317,7 @@ def plot(
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
             raise UsageError(
-                f"--{flag}={shown}: is not supported for plots of {kind}; omit this option"
+                f"--{flag}={shown} is not supported for plots of {kind}; omit this option"
             )
     if kind == "logs":
         figure = draw_curves(paths, **given)
@@ -350,5 +350,5 @@ def _kind_of(paths: Sequence[str]) -> str:
         return "measures"
     if len(paths) > 1:
         other = paths[logs.index(False)]
-        raise UsageError(f"{other}: is not a log written by --log-json; plot this file separately")
+        raise UsageError(f"{other} is not a log written by --log-json; plot this file separately")
     return "rows" if is_vectors(paths[0]) else "word vectors"

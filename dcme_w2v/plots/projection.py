@@ -25,7 +25,7 @@ ITERATIONS = _EARLY + _LATE
 def check_method(method: str) -> None:
     """Raise `UsageError` if a projection method does not exist."""
     if method not in METHODS:
-        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
+        raise UsageError(f"--method={method} must be one of {', '.join(METHODS)}")
 
 
 def plane(

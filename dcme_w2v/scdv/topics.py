@@ -98,7 +98,7 @@ def senses(
     number = model.words.find(word)
     if number is None or number >= len(model.vectors):
         raise UnknownWordError(
-            f"{word}: is not among the model's {len(model.words):,} words; check the spelling"
+            f"{word} is not among the model's {len(model.words):,} words; check the spelling"
         )
     row = model.posteriors[number]
     everything = topics(model, words)
@@ -109,7 +109,7 @@ def senses(
 
 
 def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
-    """Return the coherence of each word list, whose words are sorted from best to worst.
+    """Return the coherence of each word list. Each list must be sorted from best to worst word.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum

@@ -39,7 +39,7 @@ def duplicates(index: Index, threshold: float | None = None) -> list[Duplicate]:
     """Find pairs of documents whose similarity reaches a threshold; pairs are sorted by row."""
     least = THRESHOLD if threshold is None else threshold
     if not isinstance(least, Real) or not 0 < least <= 1:
-        raise UsageError(f"threshold={least!r:.40}: must be above 0 and at most 1")
+        raise UsageError(f"threshold={least!r:.40} must be above 0 and at most 1")
     found: list[Duplicate] = []
     rarest = _rarest(index)
     by_word = rarest.T.tocsr()

@@ -86,9 +86,9 @@ def save_sentence_model(
     Words(['tea', 'green', 'car', '0', '1']; 5 words)
     """
     if numbers not in NUMBERS:
-        raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
+        raise UsageError(f"numbers={numbers} must be one of {', '.join(NUMBERS)}")
     if pooling not in POOLED:
-        raise UsageError(f"--pooling={pooling}: must be one of {', '.join(POOLED)}")
+        raise UsageError(f"--pooling={pooling} must be one of {', '.join(POOLED)}")
     for name, count in (("dim", dim), ("limit", limit)):
         if count is not None:
             whole_number(name, count)

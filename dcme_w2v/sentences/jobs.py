@@ -118,7 +118,7 @@ def _kind_of(output: str) -> str:
     suffix = uncompressed_name(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(
-            f"{output}: has no known suffix; use a name ending in .npy, .npz or .tsv, or - for "
+            f"{output} has no known suffix; use a name ending in .npy, .npz or .tsv, or - for "
             "standard output"
         )
     if suffix == ".npy" and is_stream(output):

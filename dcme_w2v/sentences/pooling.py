@@ -81,7 +81,7 @@ class Pooling:
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
-            raise UsageError(f"--dim={dim}: must be at most {most}, and requires --pooling=static")
+            raise UsageError(f"--dim={dim} must be at most {most}, and requires --pooling=static")
         if kind == "mean":
             return cls()
         if not len(vectors) or not np.isfinite(vectors).all():

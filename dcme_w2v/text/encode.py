@@ -243,7 +243,7 @@ def _open(
 ) -> Corpus | Sentences:
     if options.sentences == "paragraphs" and (options.text_column or isinstance(corpus, Sentences)):
         raise UsageError(
-            "--sentences=paragraphs: is available only for text files; for columns and lists, use "
+            "--sentences=paragraphs is available only for text files; for columns and lists, use "
             "--sentences=whole, which makes each text one sentence"
         )
     if isinstance(corpus, Sentences):
@@ -343,7 +343,7 @@ def vocab(
     paths, sentences = paths_or_sentences(corpus)
     if merge and where.cluster is not None:
         raise UsageError(
-            f"--cluster={where.cluster}: is not supported with --merge; omit one of the two options"
+            f"--cluster={where.cluster} is not supported with --merge; omit one of the two options"
         )
     if merge:
         everything = merge_counts([Vocabulary.load(path) for path in paths])

@@ -71,7 +71,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
             f"{given}: byte {error.start} is not UTF-8; use a text file that contains words"
         ) from None
     if b"\0" in text:
-        raise FormatError(f"{given}: contains NUL bytes; use a text file that contains words")
+        raise FormatError(f"{given} contains NUL bytes; use a text file that contains words")
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(
@@ -79,7 +79,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
         )
     if len(words) > MAX_CONNECTORS:
         raise UsageError(
-            f"--connectors={given}: has {len(words):,} words, but at most {MAX_CONNECTORS} words "
+            f"--connectors={given} has {len(words):,} words, but at most {MAX_CONNECTORS} words "
             "are allowed; use a shorter list"
         )
     return words

@@ -133,7 +133,7 @@ class Reading:
         self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(
-                f"{', '.join(self.corpus.paths[:3])}: contains no tokens; use a file that "
+                f"{', '.join(self.corpus.paths[:3])} contains no tokens; use a file that "
                 "contains text"
             )
 
@@ -384,7 +384,7 @@ class KeptBlocks(AbstractContextManager["KeptBlocks"]):
             self._file.close()
 
     def of(self, corpus: Corpus | Sentences) -> Iterator[Block]:
-        """Yield the blocks of a corpus, from the temporary file once it contains all blocks."""
+        """Yield a corpus's blocks, which are read from the temporary file once it is complete."""
         if self._error and self._is_whole:
             raise ResourceError(
                 f"{corpus.paths[0]}: the distinct words do not all fit in memory, and the text "
@@ -455,7 +455,7 @@ def check_sample(name: str, sample: bytes, is_tokenized: bool) -> None:
     widths = {len(row.split()) for row in rows}
     if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
-            f"{name}: contains vectors (a word and numbers per line), not text; use a text file"
+            f"{name} contains vectors (a word and numbers per line), not text; use a text file"
         )
     found = _structure(lines) or (None if is_tokenized else _raw(text.split()))
     # Do not warn about NUL bytes and CSV files here, because other checks report them.

@@ -83,7 +83,7 @@ class Checkpoint:
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
                 raise FormatError(
-                    f"{path}: is corrupt, because its checksum does not match; remove this file"
+                    f"{path} is corrupt, because its checksum does not match; remove this file"
                 )
         return cls(path, model)
 
@@ -105,7 +105,7 @@ class Checkpoint:
             advice = "use --resume with a folder written by this command"
             if kept.partition(" ")[0] == kind.partition(" ")[0]:
                 advice = "use --cluster only if the earlier run used it"
-            raise UsageError(f"{self.path}: is a checkpoint of {kept}, not of {kind}; {advice}")
+            raise UsageError(f"{self.path} is a checkpoint of {kept}, not of {kind}; {advice}")
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
         """Raise `UsageError` if an option that is not in `free` has changed since the checkpoint.
@@ -134,7 +134,7 @@ class Checkpoint:
         if kept["described"] == shown:
             shown = "different text of the same size"
         raise UsageError(
-            f"{self.path}: is from a run with a different corpus or vocabulary (then "
+            f"{self.path} is from a run with a different corpus or vocabulary (then "
             f"{kept['described']}, now {shown}); use the original data and --holdout value, or "
             "start a new run without --resume"
         )
@@ -188,7 +188,7 @@ class CheckpointFolder:
             self._lock = os.open(self.path / _LOCK, platform.UPDATE, 0o666)
         except OSError as error:
             raise UsageError(
-                f"{path}: cannot be used for checkpoints: {error.strerror}; choose another folder"
+                f"{path} cannot be used for checkpoints: {error.strerror}; choose another folder"
             ) from error
         try:
             self._prepare(resuming)
@@ -198,10 +198,10 @@ class CheckpointFolder:
 
     def _prepare(self, resuming: bool) -> None:
         if not platform.lock(self._lock):
-            raise UsageError(f"{self.path}: is in use by another run; choose another folder")
+            raise UsageError(f"{self.path} is in use by another run; choose another folder")
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: contains checkpoints of an earlier run; resume the run with "
+                f"{self.path} contains checkpoints of an earlier run; resume the run with "
                 f"--resume={self.path}, remove the checkpoints, or choose another folder"
             )
         remove_abandoned(self.path, _GENERATION.pattern)
@@ -210,7 +210,7 @@ class CheckpointFolder:
                 pass
         except OSError as error:
             raise ResourceError(
-                f"{self.path}: cannot be written: {error.strerror}; choose another folder"
+                f"{self.path} cannot be written: {error.strerror}; choose another folder"
             ) from error
 
     def close(self) -> None:
@@ -307,7 +307,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
-        f"{options.resume}: contains no checkpoint; choose a folder with checkpoints, or omit "
+        f"{options.resume} contains no checkpoint; choose a folder with checkpoints, or omit "
         "--resume"
     )
 

@@ -241,7 +241,7 @@ def reporting_to(
     "stderr" reports to stderr in the form that suits it, as the command line does.
     """
     if not (isinstance(progress, bool | Reporter) or callable(progress) or progress == "stderr"):
-        raise UsageError(f"--progress={progress!r}: must be True, False or a function")
+        raise UsageError(f"--progress={progress!r} must be True, False or a function")
     if isinstance(progress, Reporter):
         reporter = progress
     else:

@@ -76,7 +76,7 @@ class TrainingRun(ABC):
         return self.trainer.tables
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return additional arrays for checkpoints, which a resumed run does not read."""
+        """Return arrays to save in each checkpoint that a resumed run does not read."""
         return {}
 
     def notes(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class TrainingRun(ABC):
 
     @abstractmethod
     def current_model(self) -> object:
-        """Return the current model for the attribute `partial` of a KeyboardInterrupt."""
+        """Return the current model, which a KeyboardInterrupt stores in its `partial`."""
 
     @abstractmethod
     def save_partial(self) -> str | None:

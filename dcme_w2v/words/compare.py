@@ -24,7 +24,7 @@ from .neighbors import Neighbor
 from .vectors import Vectors, counts_by_order, load_if_path
 
 MIN_COUNT, NEIGHBORS = 100, 5
-_ANCHORS = 5000  # number of most frequent words by which the files are aligned
+_ANCHORS = 5000  # number of frequent words used to align the vectors
 # Number of words with similar counts; a word's score is compared with their median score.
 _SIMILAR = 201
 _SMALLEST = 1e-6  # smaller cosine distances can be rounding errors

@@ -167,7 +167,7 @@ def eval_analogies(
     """
     vectors = load_if_path(vectors, limit)
     if method not in ANALOGY_METHODS:
-        raise UsageError(f"--method={method}: must be one of {', '.join(ANALOGY_METHODS)}")
+        raise UsageError(f"--method={method} must be one of {', '.join(ANALOGY_METHODS)}")
     spelled, first = _upper_case(vectors.words, limit)
     names, section_of, asked, skipped = _read_questions(questions)
     numbers, covered = _numbered_questions(questions, asked, spelled, len(first), limit)
@@ -226,7 +226,7 @@ def eval_similarity(
     name = os.fspath(pairs) if isinstance(pairs, str | os.PathLike) else "pairs"
     if not rated:
         raise FormatError(
-            f"{name}: contains no word pairs; write each line as WORD TAB WORD TAB RATING"
+            f"{name} contains no word pairs; write each line as WORD TAB WORD TAB RATING"
         )
 
     def vector_of(word: str) -> F32 | None:
@@ -302,7 +302,7 @@ def _numbered_questions(
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
     if not questions:
-        raise FormatError(f"{path}: contains no questions; write four words per line")
+        raise FormatError(f"{path} contains no questions; write four words per line")
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has all four words among the first "

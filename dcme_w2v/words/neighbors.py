@@ -62,7 +62,7 @@ def most_similar(
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query, in the same form as `Vectors.most_similar`."""
     if topn is None:
-        raise UsageError("--topn=None: must be at least 1; use topn=len(v) for all words")
+        raise UsageError("--topn=None must be at least 1; use topn=len(v) for all words")
     whole_number("topn", topn)
     if limit is not None:
         whole_number("limit", limit)
@@ -73,7 +73,7 @@ def most_similar(
     else:
         if limit is not None:
             raise UsageError(
-                f"--limit={limit}: is not supported with --among; omit one of the two options"
+                f"--limit={limit} is not supported with --among; omit one of the two options"
             )
         by_row: dict[int | str, str] = {}
         for word in [among] if isinstance(among, str) else among:
@@ -104,7 +104,7 @@ def _parsed(vectors: Searched, given: str | Query) -> tuple[F32, list[int | str]
     query = (given,) if isinstance(given, str) else given
     if not (isinstance(query, tuple) and 1 <= len(query) <= 2):
         raise UsageError(
-            f"{query!r}: must be a word, or a tuple of positive words and negative words"
+            f"{query!r} must be a word, or a tuple of positive words and negative words"
         )
     added, subtracted = map(terms_of, Query(*query))
     if not added and not subtracted:
@@ -157,7 +157,7 @@ def unit_vector(vectors: Searched, term: Term) -> F32:
         row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         raise UsageError(
-            f"{term!r:.60}: must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
+            f"{term!r:.60} must be a word or a vector; write a weighted sum as 2 * v[a] + v[b]"
         ) from None
     if row.shape != (shape := vectors.vectors.shape[1:]):
         raise UsageError(

@@ -172,7 +172,7 @@ def _check_word(unk: str) -> None:
     word = unk.encode(errors="surrogateescape")
     if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
         raise UsageError(
-            f"--unk={unk!r}: must be one word without whitespace or NUL; use a name such as <unk>"
+            f"--unk={unk!r} must be one word without whitespace or NUL; use a name such as <unk>"
         )
 
 
@@ -463,7 +463,7 @@ LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
 # Nothing bounds dcme vectors, so training steps can add up until the loss diverges.
 # At these dcme rates, 20 epochs on 17M tokens do not diverge (docs/decisions/learning-rates.md).
-# The dcme rate is lower for more epochs, for small contexts, and if frequent words are kept.
+# The default dcme learning rate falls with more epochs, small contexts and no subsampling.
 DCME_RATE, DCME_EPOCHS, FULL_CONTEXT, KEPT_FREQUENT = 5e-4, 5, 6.0, 0.25
 
 # Word-order vectors are updated at four times the learning rate, so this rate must be lower.
@@ -516,7 +516,7 @@ def _context_of(options: TrainOptions) -> float:
 
 
 def _rate_of_dcme(options: TrainOptions) -> float:
-    """Return a learning rate at which the vectors of dcme do not grow without bound."""
+    """Return a learning rate at which dcme vectors stay bounded."""
     by_epochs = min(1.0, DCME_EPOCHS / options.epochs)
     by_context = min(1.0, _context_of(options) / FULL_CONTEXT)
     sample = DEFAULTS["sample"] if options.sample is None else options.sample

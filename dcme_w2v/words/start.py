@@ -132,7 +132,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     both = re.search(r"--output-tables[ =](\S+)", line)
     file = f"--init={both[1]}" if both else "a file written by train --output-tables"
     warn(
-        f"{name}: has no context vectors, so the {new:,} new words learn slowly; use {file}, "
+        f"{name} has no context vectors, so the {new:,} new words learn slowly; use {file}, "
         "which contains both tables"
     )
 
@@ -144,7 +144,7 @@ def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)
     if not same or found.rows.shape != subwords.rows.shape:
         raise FormatError(
-            f"{name}: has n-grams of {found.shortest}-{found.longest} characters in "
+            f"{name} has n-grams of {found.shortest}-{found.longest} characters in "
             f"{len(found.rows)} buckets of {vectors.dim} dimensions; use --subwords="
             f"{found.shortest}-{found.longest} --buckets={len(found.rows)} --dim={vectors.dim}"
         )
@@ -161,7 +161,7 @@ def _copy(
 ) -> None:
     if vectors.dim != table.shape[1]:
         raise FormatError(
-            f"{name}: has {vectors.dim} dimensions, but --dim is {table.shape[1]}; "
+            f"{name} has {vectors.dim} dimensions, but --dim is {table.shape[1]}; "
             f"use --dim={vectors.dim}"
         )
     found = [
@@ -170,6 +170,6 @@ def _copy(
         if (there := vectors.words.find(word)) is not None
     ]
     if not found:
-        raise UsageError(f"{name}: has no word in common with the corpus; use other vectors")
+        raise UsageError(f"{name} has no word in common with the corpus; use other vectors")
     here, there = np.array(found).T
     table[here] = matrix[there]

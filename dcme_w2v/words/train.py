@@ -220,7 +220,7 @@ def train(
     >>> dw.train(sentences, dim=0)
     Traceback (most recent call last):
       ...
-    dcme_w2v.errors.UsageError: dim=0: must be at least 1
+    dcme_w2v.errors.UsageError: dim=0 must be at least 1
     """
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:

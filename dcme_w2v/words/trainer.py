@@ -154,7 +154,7 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
     if kind == "sum":
         return np.asarray(vectors - context)
     raise UsageError(
-        f"{path}: has no input vectors (--output-vectors={kind}); train with --output-vectors=input"
+        f"{path} has no input vectors (--output-vectors={kind}); train with --output-vectors=input"
     )
 
 

@@ -152,7 +152,7 @@ class Vectors(WordTables, metaclass=_Habits):
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(
-                f"path: must be a path, not {type(path).__name__}; for gensim vectors, use "
+                f"path must be a path, not {type(path).__name__}; for gensim vectors, use "
                 "Vectors(kv.index_to_key, kv.vectors)"
             )
         if limit is not None:
@@ -167,7 +167,7 @@ class Vectors(WordTables, metaclass=_Habits):
             own = {"pooled": True, "unit": folder.is_unit}
             return cls(folder.words, folder.matrix, manifest={**made, **own})
         if Path(path).is_dir():
-            raise FormatError(f"{path}: is a folder without static embeddings; use a vector file")
+            raise FormatError(f"{path} is a folder without static embeddings; use a vector file")
         check_format(format, READ)
         return load_vectors(path, format or kind_of_file(path), limit, mmap, cls)
 

@@ -149,7 +149,7 @@ def test_trees_are_the_default_with_many_labels_only():
     assert chosen(5001) == chosen(100, objective="tree") == "tree"
     assert chosen(5000) == chosen(5001, loss="hinge") == "gd"
     assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
-    with pytest.raises(UsageError, match=r"min_lr=5: must be at most lr=0\.5"):
+    with pytest.raises(UsageError, match=r"min_lr=5 must be at most lr=0\.5"):
         resolved(ClassifyOptions(objective="tree", min_lr=5), 10_000, multilabel=True)
 
 

@@ -171,8 +171,8 @@ def test_labels_keep_their_type_and_order(kind, several):
     (["\ud800", "a"], "Unicode text without NUL"),
     (["a\nb", "a"], "would become 'a b' in files; rename the label"),
     ([" a", "b"], "would become 'a' in files"), (["1.0", "2.0"], "would become '1' in files"),
-    ("ab", "y='ab': must contain one label per text"), (5, "y=5: must contain one label"),
-    (None, "y=None: must contain one label"), ({"a": 0, "b": 1}, "must contain one label per text"),
+    ("ab", "y='ab' must contain one label per text"), (5, "y=5 must contain one label"),
+    (None, "y=None must contain one label"), ({"a": 0, "b": 1}, "must contain one label per text"),
     ([[0, 0, 1], [1, 0, 0]], "an indicator matrix"),
     ([["a"], 3], "both lists of labels and 3; pass a list"),
 ])  # fmt: skip
@@ -352,7 +352,7 @@ def test_partial_fit_learns_new_labels_and_words():
     with pytest.raises(UsageError, match="a different form"):
         model.partial_fit(TEXTS, [[one] for one in TOPICS])
     with pytest.raises(
-        UsageError, match=r"ngrams=2: cannot be changed, .* was trained with 1; omit"
+        UsageError, match=r"ngrams=2 cannot be changed, .* was trained with 1; omit"
     ):
         TextClassifier(init=model, ngrams=2).fit(TEXTS, TOPICS)
 

@@ -148,14 +148,14 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("classify predict model test.conll -k 2", "-k 2: is not supported by a token classifier"),
+        ("classify predict model test.conll -k 2", "-k 2 is not supported by a token classifier"),
         (
             "classify test model test.conll --min-probability 0.5",
-            "--min-probability: is supported only for models",
+            "--min-probability is supported only for models",
         ),
         (
             "classify predict model test.conll -o o.csv",
-            "--output o.csv: is not supported by a token classifier",
+            "--output o.csv is not supported by a token classifier",
         ),
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
         (

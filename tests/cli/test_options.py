@@ -76,12 +76,12 @@ def test_every_spelling_of_every_option_sets_its_field(item):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--dim", "0"], "dim=0: must be at least 1"),
-        (["-size", "x"], "dim='x': must be an integer"),
-        (["--sample", "2"], "sample=2.0: must be at most 1"),
-        (["--lr", "0"], "lr=0.0: must be more than 0"),
-        (["--lr", "nan"], "lr=nan: must be a finite number"),
-        (["--model", "glove"], "model=glove: must be one of cbow, skipgram"),
+        (["--dim", "0"], "dim=0 must be at least 1"),
+        (["-size", "x"], "dim='x' must be an integer"),
+        (["--sample", "2"], "sample=2.0 must be at most 1"),
+        (["--lr", "0"], "lr=0.0 must be more than 0"),
+        (["--lr", "nan"], "lr=nan must be a finite number"),
+        (["--model", "glove"], "model=glove must be one of cbow, skipgram"),
     ],
 )
 def test_the_dataclass_validates_values(arguments, message):
@@ -106,9 +106,9 @@ def test_numbers_beyond_64_bits_are_one_line(cls, value):
 def test_numpy_numbers_become_python_numbers():
     options = TrainOptions(dim=np.int16(7), lr=np.float32(0.5), sample=0)
     assert repr((options.dim, options.lr, options.sample)) == "(7, 0.5, 0.0)"
-    with pytest.raises(UsageError, match="dim=True: must be an integer"):
+    with pytest.raises(UsageError, match="dim=True must be an integer"):
         TrainOptions(dim=True)
-    with pytest.raises(UsageError, match="deterministic=1: must be True or False"):
+    with pytest.raises(UsageError, match="deterministic=1 must be True or False"):
         TrainOptions(deterministic=1)
 
 
@@ -130,9 +130,9 @@ class MadeUp(Checked):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; use kind=a"),
-        ({"half": True}, "half: requires size"),
-        ({"size": 2, "half": True, "whole": True}, "whole: is not supported with half; remove one"),
+        ({"kind": "b", "size": 2}, "size=2 is not supported with kind=b; use kind=a"),
+        ({"half": True}, "half requires size"),
+        ({"size": 2, "half": True, "whole": True}, "whole is not supported with half; remove one"),
         ({"kind": "b"}, None),
         ({"size": 2, "half": True}, None),
         ({"kind": "b", "more": 3}, None),
@@ -240,7 +240,7 @@ def test_the_default_rate_of_dcme_falls_where_its_steps_add_up(given, rate):
     ],
 )
 def test_blocks_are_refused_where_they_are_not_supported(flag, given):
-    with pytest.raises(UsageError, match=f"block=16: is not supported with {flag}; "):
+    with pytest.raises(UsageError, match=f"block=16 is not supported with {flag}; "):
         TrainJob.of(["c"], {**given, "block": 16})
     assert TrainJob.of(["c"], {**given, "block": 1}).block == 1
 
@@ -253,17 +253,17 @@ def test_blocks_are_refused_where_they_are_not_supported(flag, given):
 def test_an_error_survives_pickle_and_copy(name, with_dask):
     if with_dask:  # which changes how all errors are pickled
         pytest.importorskip("distributed")
-    error = getattr(errors, name)("--min-count=0: must be at least 1")
+    error = getattr(errors, name)("--min-count=0 must be at least 1")
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(other) is type(error)
-        assert str(other) == "min_count=0: must be at least 1"
-        assert other.message == "--min-count=0: must be at least 1"
+        assert str(other) == "min_count=0 must be at least 1"
+        assert other.message == "--min-count=0 must be at least 1"
 
 
 @pytest.mark.parametrize(
     "message, python, shell",
     [
-        ("--dim=0: must be at least 1", "dim=0: must be at least 1", "--dim 0: must be at least 1"),
+        ("--dim=0 must be at least 1", "dim=0 must be at least 1", "--dim 0 must be at least 1"),
         ("lower --max-vocab or --dim, (--lr=3)", "lower max_vocab or dim, (lr=3)",
          "lower --max-vocab or --dim, (--lr 3)"),
         ("a--b, /x/--c, --d.txt and -k=2", None, None),

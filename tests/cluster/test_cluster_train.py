@@ -70,7 +70,7 @@ def test_a_start_from_given_tables(learn, refused, cli):
     for given in ("--init old", "--init old.bin"):
         assert learn("one.bin", ALONE, given) == learn("two.bin", SHARD, given)
     assert learn("one.bin", ALONE) != learn("two.bin", SHARD, given)
-    assert "old: has 16 dimensions" in refused(ON, "--dim 7 --init old")
+    assert "old has 16 dimensions" in refused(ON, "--dim 7 --init old")
 
 
 @pytest.mark.bits
@@ -106,7 +106,7 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
     assert (two["shards"], two["rounds"]) == (2, 20)
     assert (eight["shards"], eight["rounds"]) == (8, 20)
     assert eight["bytes_a_round"] == 7 * two["bytes_a_round"]
-    assert "--dry-run: requires --shards" in cli.error(f"{line} tcp://nowhere:1")
+    assert "--dry-run requires --shards" in cli.error(f"{line} tcp://nowhere:1")
     # the workers of other machines take no memory here, nor do their tables
     memory = [
         cli.json(f"{line} {where} --dim {dim}")["memory_bytes"]

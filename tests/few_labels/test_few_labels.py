@@ -283,10 +283,10 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
     [
         ({}, True), ({"levels": 3}, True), ({"choose": True}, True), ({"choose": False}, False),
         ({"final": "distill"}, None), ({"rounds": 3}, None), (PAPER, False),
-        ({"choose": True, "rounds": 2}, "choose: is not supported with options"),
+        ({"choose": True, "rounds": 2}, "choose is not supported with options"),
         ({"initial": "self-training", **BESIDE}, "use initial=supervised"),
-        ({**PAPER, "choose": True}, "choose: is not supported with options"),
-        ({**PAPER, "final": "distill"}, "impact=paper: requires"),
+        ({**PAPER, "choose": True}, "choose is not supported with options"),
+        ({**PAPER, "final": "distill"}, "impact=paper requires"),
     ],
 )  # fmt: skip
 def test_when_models_are_added(options, chosen):

@@ -157,7 +157,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     """A limit that is not detected before the work: SIGXFSZ would end the process."""
     done = python("-c", LIMITED, *COMMANDS["train"].split())
     assert done.returncode == 1
-    assert done.stderr.startswith("error: to/o.bin: cannot be written: File too large")
+    assert done.stderr.startswith("error: to/o.bin cannot be written: File too large")
     assert "cannot be written elsewhere either" in done.stderr
     assert not list(Path("to").iterdir())
 

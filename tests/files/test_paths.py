@@ -105,7 +105,7 @@ def names(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a", "./a", "sub/../a", "here/a", "sub/link", "hard"])
 @pytest.mark.parametrize("role", [WRITES, LOG])
 def test_an_output_that_is_an_input_is_an_error(names, name, role):
-    message = f"output={name}: is the same file as CORPUS a, an input file; choose another file"
+    message = f"output={name} is the same file as CORPUS a, an input file; choose another file"
     with pytest.raises(UsageError, match=message):
         guard((READS, "CORPUS", ["sub", "a"]), (role, "--output", name))
     with pytest.raises(UsageError, match="is the same file as init="):
@@ -121,7 +121,7 @@ def test_two_equal_outputs_are_an_error(names, one, two):
 
 @pytest.mark.parametrize("name", ["sub/in", "sub/new", "here/sub/new"])
 def test_an_output_in_an_input_folder_is_an_error(names, name):
-    with pytest.raises(UsageError, match=f"{name}: is inside the input folder CORPUS sub"):
+    with pytest.raises(UsageError, match=f"{name} is inside the input folder CORPUS sub"):
         guard((READS, "CORPUS", ("a", "sub")), (WRITES, "--output", name))
 
 

@@ -26,7 +26,7 @@ def texts(monkeypatch):
     def served(path):
         name = path.split("host/")[1][0]
         if name not in TEXTS:
-            raise opening.UnreadableError(f"{path}: cannot be opened: no {path}")
+            raise opening.UnreadableError(f"{path} cannot be opened: no {path}")
         return io.BytesIO(TEXTS[name].encode())
 
     monkeypatch.setattr(opening, "_open_address", served)

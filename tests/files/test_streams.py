@@ -10,7 +10,7 @@ from helpers import PROGRAM
 
 pytestmark = pytest.mark.long
 
-CLOSED = "standard {0}: is closed; redirect standard {0}, or {1} a file"
+CLOSED = "standard {0} is closed; redirect standard {0}, or {1} a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 
 # Commands that write a file `o`, in a folder with all inputs.

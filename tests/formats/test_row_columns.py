@@ -33,7 +33,7 @@ def test_rows_of_other_columns_are_an_error(kind, cli):
         cli(line.format(rows="6.npz"))
         for columns in (5, 7):
             assert cli.error(line.format(rows=f"{columns}.npz")) == (
-                f"error: {columns}.npz: has {columns} columns, but the model was trained on 6 "
+                f"error: {columns}.npz has {columns} columns, but the model was trained on 6 "
                 "columns; use rows with the same features\n"
             )
     cli("classify predict m 9.svm")
@@ -57,7 +57,7 @@ def test_columns_of_svmlight_are_those_that_occur(line, columns, cli):
 def test_held_out_rows_of_other_columns_are_an_error_before_the_training(command, cli):
     cli(f"{command} 6.npz --labels y --holdout 7.npz --output m", code=1)
     assert (
-        "7.npz: has 7 columns, but the model was trained on 6" in cli.err and "loss" not in cli.err
+        "7.npz has 7 columns, but the model was trained on 6" in cli.err and "loss" not in cli.err
     )
 
 

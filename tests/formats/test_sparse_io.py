@@ -65,7 +65,7 @@ def test_written_rows_round_trip(columns):
 @pytest.mark.parametrize("parts", CORRUPT.values(), ids=CORRUPT)
 def test_a_damaged_matrix_is_an_error(parts):
     write_npz(**parts)
-    with pytest.raises(FormatError, match=r"x\.npz: is not a valid sparse matrix"):
+    with pytest.raises(FormatError, match=r"x\.npz is not a valid sparse matrix"):
         read_npz(Path("x.npz"))
 
 

@@ -81,7 +81,7 @@ def test_one_text_is_no_list_of_texts(fitted, name, one):
 
 def test_a_list_without_paths_is_an_error_of_encode(fitted):
     for texts in ([["tea"]], [None], [b"tea"], None):
-        with pytest.raises(UsageError, match="files: must be paths"):
+        with pytest.raises(UsageError, match="files must be paths"):
             dw.encode(fitted["vectors"], texts, "o.npy")
 
 
@@ -113,7 +113,7 @@ TAKE_PATHS = {
 def test_what_is_no_path_is_one_error_with_its_type(fitted, name, wrong):
     if wrong is None and name in ("train", "read_vocab", "explore"):
         return  # the default
-    message = f"(path|output): must be a path, not {type(wrong).__name__}"
+    message = f"(path|output) must be a path, not {type(wrong).__name__}"
     with pytest.raises(TypeError, match=message):
         TAKE_PATHS[name](fitted, wrong)
 

@@ -150,7 +150,7 @@ def test_invalid_fits():
         ([], {}, CorpusError, "there are no documents"),
         ([b"x y", b"z"], {}, CorpusError, "none of the 3 tokens in the 2 documents has a vector"),
         ([b"w1"], {"min_df": 2}, CorpusError, "lower min_df"),
-        ([b"w1 w2"], {}, UsageError, "clusters=5: must be at most 2, the number of words"),
+        ([b"w1 w2"], {}, UsageError, "clusters=5 must be at most 2, the number of words"),
         ([b"w1", b"w1\0"], {}, CorpusError, "document 2 of 2 contains a NUL"),
     ):
         with pytest.raises(error, match=message):

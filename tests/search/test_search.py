@@ -113,8 +113,8 @@ def test_tokens_are_not_split_again():
     [
         (lambda s: s.search(["a"]), "call fit first"),
         (lambda s: s.fit(["a"], names=["x", "y"]), "there are 2 names for 1 documents"),
-        (lambda s: dw.Search(b=2), "b=2.0: must be at most 1"),
-        (lambda s: dw.Search(k1=-1), "k1=-1.0: must be at least 0"),
+        (lambda s: dw.Search(b=2), "b=2.0 must be at most 1"),
+        (lambda s: dw.Search(k1=-1), "k1=-1.0 must be at least 0"),
     ],
 )
 def test_wrong_arguments_are_told(call, message):

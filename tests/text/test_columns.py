@@ -88,7 +88,7 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
         ([["a b"]], "row 1: the token 'a b' is empty or contains whitespace"),
         ([[""]], "row 1: the token '' is empty"),
         ([b"a b", "café".encode()], [["a b"], ["café"]]),  # Parquet without the type of text
-        ([b"a", b"\xff"], "row 2: is not UTF-8"),
+        ([b"a", b"\xff"], "row 2 is not UTF-8"),
         ([float("nan"), None], [[], []]),
         ([3], "row 1: 3 is neither a text nor"),
         ([{"y": "a"}], "row 1: the text is a dict"),
@@ -163,7 +163,7 @@ def test_blank_lines_are_no_rows(content):
     if "{" in content:
         assert kind_of_table("t") == "JSON lines"
         for read in (lambda: list(read_documents(["t"])), lambda: dw.vocab("t")):
-            with pytest.raises(CorpusError, match="t: is JSON lines; select its text column"):
+            with pytest.raises(CorpusError, match="t is JSON lines; select its text column"):
                 read()
 
 
@@ -206,9 +206,9 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2: the line is not valid JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2: unexpected end of data; repair the file"),
         ("x,y\n1\n", "row 1: the row has 1 fields, but the header has 2"),
-        (b"x,y\n\xff,2\n", "row 1: is not UTF-8"),
-        ("x,y\n1,2\n".encode("utf-16"), "row 1: is not UTF-8"),
-        (b'{"x": "\xff"}\n', "row 1: is not UTF-8"),
+        (b"x,y\n\xff,2\n", "row 1 is not UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16"), "row 1 is not UTF-8"),
+        (b'{"x": "\xff"}\n', "row 1 is not UTF-8"),
         (b"PAR1 and no more", "row 1: Parquet magic bytes not found in footer"),
         ("x,x\n1,2\n", "has two columns named 'x'"),
         pytest.param("Parquet", "has two columns named 'x'; rename one", id="Parquet"),
@@ -278,7 +278,7 @@ def test_a_folder_of_files_with_different_columns(here):
     assert count([str(here)], options).tokens == 8
     write("u.jsonl", [{"other": "a"}])
     with pytest.raises(
-        CorpusError, match=r"u\.jsonl: has no column 'text'; choose one of its columns: other"
+        CorpusError, match=r"u\.jsonl has no column 'text'; choose one of its columns: other"
     ):
         count([str(here)], options)
 
@@ -446,7 +446,7 @@ def test_csv_without_a_column_is_warned_of(line, cli):
     dw.train(["the cat"] * 40, dim=2, epochs=1, min_count=1, sample=0).save("v.safetensors")
     cli("classify train d.tsv --output m --quiet")
     cli(line)
-    said = "t.csv: is read as text, not as CSV; to read only a column"
+    said = "t.csv is read as text, not as CSV; to read only a column"
     assert said in cli.err and "label,text" in cli.err
     assert cli.err.count("is read as text") == 1
 

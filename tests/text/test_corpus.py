@@ -39,7 +39,7 @@ def test_unreadable_file():
     if user == 0:
         os.seteuid(4242)  # root may read everything
     try:
-        with pytest.raises(CorpusError, match="a: cannot be opened: Permission denied"):
+        with pytest.raises(CorpusError, match="a cannot be opened: Permission denied"):
             read_whole(path)
     finally:
         os.seteuid(user)
@@ -47,9 +47,9 @@ def test_unreadable_file():
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="there is no /proc")
 def test_reading_error_names_the_file():
-    with pytest.raises(CorpusError, match="/proc/self/mem: cannot be read: "):
+    with pytest.raises(CorpusError, match="/proc/self/mem cannot be read: "):
         read_whole("/proc/self/mem")
-    with pytest.raises(CorpusError, match="nowhere: cannot be opened: No such file"):
+    with pytest.raises(CorpusError, match="nowhere cannot be opened: No such file"):
         read_whole("nowhere")
 
 
@@ -114,7 +114,7 @@ def test_the_beginning_of_a_truncated_file(pack):
     assert TEXT.startswith(head_of("a"))
     with pytest.raises(CorpusError, match="truncated"):
         read_whole("a")
-    with pytest.raises(CorpusError, match="a: was compressed while"):
+    with pytest.raises(CorpusError, match="a was compressed while"):
         CorpusFile("a", begin=2)
 
 
@@ -132,7 +132,7 @@ def test_a_regular_file_has_a_largest_size():
     write("a", b"abcd")
     before = lowest_descriptor()
     assert read_regular("a", 4) == b"abcd"
-    with pytest.raises(FormatError, match="a: has 4 bytes, but at most 3 bytes can be read; use"):
+    with pytest.raises(FormatError, match="a has 4 bytes, but at most 3 bytes can be read; use"):
         read_regular("a", 3)
     assert lowest_descriptor() == before
 

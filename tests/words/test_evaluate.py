@@ -113,7 +113,7 @@ def test_undefined_correlation_is_an_error(text):
 def test_bytes_that_are_not_utf8_name_the_file(score):
     path = Path("latin1.txt")
     path.write_bytes(b"caf\xe9\tword1\t3\n")
-    with pytest.raises(CorpusError, match=r"latin1\.txt:1: is not UTF-8"):
+    with pytest.raises(CorpusError, match=r"latin1\.txt:1 is not UTF-8"):
         score(analogy_vectors(), path)
 
 

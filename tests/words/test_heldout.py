@@ -72,7 +72,7 @@ def test_a_file_is_not_held_out_and_trained_on(text, cli, name):
     for link in (Path("link.txt"), Path("folder", "link.txt")):
         os.link("text.txt", link)
     found = cli.error(f"train text.txt --output v.txt --holdout {name}")
-    said = "--holdout text.txt: is also part of the corpus; remove this file from the corpus"
+    said = "--holdout text.txt is also part of the corpus; remove this file from the corpus"
     assert found == f"error: {said}\n"
 
 

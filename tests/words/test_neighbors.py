@@ -69,7 +69,7 @@ def test_only_given_words_are_searched():
     assert len(found[1]) == 3
     with pytest.raises(KeyError, match="'nobody'"):
         vectors.most_similar("w3", among=["w2", "nobody"])
-    with pytest.raises(UsageError, match="limit=5: is not supported with among"):
+    with pytest.raises(UsageError, match="limit=5 is not supported with among"):
         vectors.most_similar("w3", limit=5, among=some)
 
 

@@ -117,7 +117,7 @@ def test_the_end_of_a_line_is_not_a_word_of_earlier_vectors():
 def test_new_words_without_context_vectors_are_warned_of(tables, cli):
     line = f"train new.txt {SMALL} --output o.bin".replace(" --quiet", "")
     cli(f"{line} --init old.bin")
-    found = "old.bin: has no context vectors, so the 2 new words learn slowly; use "
+    found = "old.bin has no context vectors, so the 2 new words learn slowly; use "
     assert found in cli.err
     for rest in ("--init tables", "--init old.bin --init-vocab old"):
         cli(f"{line} {rest}")

@@ -112,6 +112,6 @@ def test_vectors_are_no_corpus(cli):
     cli("train c.txt --output v.txt --min-count 1 --dim 5 --epochs 1")
     for more in ("", "--tokenize words"):
         error = cli.error(f"train --output c.txt v.txt --min-count 1 --quiet {more}")
-        assert "v.txt: contains vectors" in error and Path("c.txt").read_text() == TOKENS * 20
+        assert "v.txt contains vectors" in error and Path("c.txt").read_text() == TOKENS * 20
     Path("ids.txt").write_text("1 2 3 4 5 6 7\n" * 20)
     cli("vocab ids.txt --output o")

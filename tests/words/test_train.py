@@ -130,7 +130,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
     "given, error, message",
     [
         ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
-        ({"progress": 1}, ValueError, "progress=1: must be True, False or a function"),
+        ({"progress": 1}, ValueError, "progress=1 must be True, False or a function"),
         ({"min_count": 10**6}, ValueError, "lower min_count"),
         ({"min_cuont": 1}, TypeError, "unknown option min_cuont; did you mean min_count?"),
         ({"init": "none.bin"}, FileNotFoundError, "none.bin"),
@@ -161,12 +161,12 @@ class Frame:
         (["東京は大きい", "日本語の文"], UsageError, "the 2 strings, such as"),
         (["the", "cat"], UsageError, "the 2 strings, such as 'the', are neither file names"),
         (b"corpus.txt", UsageError, "must be a path, a list of paths, or"),
-        (7, UsageError, "corpus=7: must be a path, a list of paths, or"),
+        (7, UsageError, "corpus=7 must be a path, a list of paths, or"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
         ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
         ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or contains"),
         ([["a", ""]], ValueError, "the token '' is empty"),
-        ([], ValueError, "sentences: contains no tokens"),
+        ([], ValueError, "sentences contains no tokens"),
         ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),
     ],
 )
@@ -189,7 +189,7 @@ def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
     with pytest.warns(DcmeWarning, match="so the 44 new words learn slowly"):
         v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
     assert np.allclose(v["fish2"], 7) and "nowhere" not in v
-    with pytest.raises(ValueError, match="init: has 8 dimensions, but dim is 4; use dim=8"):
+    with pytest.raises(ValueError, match="init has 8 dimensions, but dim is 4; use dim=8"):
         dw.train(corpus, init=given, **{**QUICK, "dim": 4})
 
 

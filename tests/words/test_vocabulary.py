@@ -60,7 +60,7 @@ BAD_LINES = [
     b"",
 ]
 NOT_COUNTS = "vocab:3: the line must be a word, a space and a count; use a file"
-WITHOUT_WORDS = "vocab: contains no words; use a file with lines 'WORD COUNT'"
+WITHOUT_WORDS = "vocab contains no words; use a file with lines 'WORD COUNT'"
 BAD_FILES = {
     **{b"a 5\nb 4\n" + bad + b"\nc 3\n": NOT_COUNTS for bad in BAD_LINES},
     b"a 5\nb 4\na 3\n": "vocab:3: the word in this line occurs twice; remove one of the two lines$",
@@ -115,4 +115,4 @@ def test_encoding_errors(cli):
     assert Path("v").read_bytes() == b"a 1\n"
     Path("array").write_text('[{"text": "tea"}]\n')
     for line in ("vocab array --output v", "classify train array --output m"):
-        assert "array: is a JSON array; write one JSON object per line" in cli.error(line)
+        assert "array is a JSON array; write one JSON object per line" in cli.error(line)

@@ -142,7 +142,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(
-            f"{path}: has fastText format version {version}; use a model of version {VERSION}, "
+            f"{path} has fastText format version {version}; use a model of version {VERSION}, "
             "which fastText 0.9 writes"
         )
     if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
@@ -159,7 +159,7 @@ def _check(path: str, header: dict[str, Any]) -> None:
 
 def _quantized(path: str) -> FormatError:
     return FormatError(
-        f"{path}: is a quantized fastText model (.ftz), which has no exact vectors; use the "
+        f"{path} is a quantized fastText model (.ftz), which has no exact vectors; use the "
         "original .bin file"
     )
 

@@ -178,13 +178,13 @@ def check_static_target(path: PathLike) -> None:
         check_parent(name, target)
         if Path(os.path.realpath(".")).is_relative_to(target):
             raise UsageError(
-                f"{name}: cannot be replaced, because it is or contains the current folder; "
+                f"{name} cannot be replaced, because it is or contains the current folder; "
                 "choose another folder"
             )
         if target.is_dir():
             _check_replaceable(name, target)
         elif target.exists():
-            raise UsageError(f"{name}: is a file; choose a folder")
+            raise UsageError(f"{name} is a file; choose a folder")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 

@@ -146,7 +146,7 @@ def _distinct(words: Iterable[str]) -> Words:
     try:
         return Words.from_words(seen)
     except TypeError:
-        raise UsageError("words: must be strings; pass a list of str") from None
+        raise UsageError("words must be strings; pass a list of str") from None
 
 
 def _whole_counts(counts: ArrayLike) -> I64:
@@ -156,5 +156,5 @@ def _whole_counts(counts: ArrayLike) -> I64:
         is_number = given.dtype.kind in "iuf"
         whole = given.astype(np.int64, copy=False) if is_number else np.zeros(0, dtype=np.int64)
     if given.ndim != 1 or not np.array_equal(given, whole) or whole.min(initial=0) < 0:
-        raise UsageError("counts: must be a list of nonnegative integers")
+        raise UsageError("counts must be a list of nonnegative integers")
     return read_only(whole)

@@ -72,7 +72,7 @@ def save_vectors(
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")  # the manifest, which no command requires
     if target.exists() and target.stat().st_size and read_manifest(path) is None:
-        warn(f"{target}: was not overwritten, because it is not a manifest; rename this file")
+        warn(f"{target} was not overwritten, because it is not a manifest; rename this file")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(tables.manifest, indent=2, allow_nan=False).encode() + b"\n")
@@ -198,7 +198,7 @@ READ = ("text", "binary", "safetensors", "fasttext")
 def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
     """Raise `UsageError` if `format` is neither None nor one of `known`."""
     if format is not None and format not in known:
-        raise UsageError(f"--format={format}: must be one of {', '.join(known)}")
+        raise UsageError(f"--format={format} must be one of {', '.join(known)}")
 
 
 def check_target(path: PathLike, format: str | None) -> str:

@@ -133,7 +133,7 @@ class RowReader:
         if not len(block):
             raise FormatError(f"{path}: the file is empty; write it again")
         if (kind := sniff(block[:64].tobytes())) in _FOREIGN:
-            raise FormatError(f"{path}: is {_FOREIGN[kind]}")
+            raise FormatError(f"{path} is {_FOREIGN[kind]}")
         self._start = self._read_header(block)
         self._block = block[self._start :]
         if binary is None:
