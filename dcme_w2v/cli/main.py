@@ -174,7 +174,7 @@ def _of_system(error: OSError) -> str:
     """Convert an OSError about a file to an error message that says what to do."""
     text = f"{error.filename}: " if error.filename else ""
     if isinstance(error, IsADirectoryError):
-        return f"{text}is a folder; use a file"
+        return f"{error.filename or 'a file'} is a folder; use a file"
     if not isinstance(error, FileNotFoundError):
         return f"{text}{error.strerror or error}"
     if is_address(text.replace("\\", "/").replace(":/", "://", 1)):

@@ -219,8 +219,8 @@ class CorpusFile(io.RawIOBase):
             if not (isinstance(error, OSError) or is_address(self.path)):
                 raise
             stalled = _stalled(error) if is_address(self.path) else None
-            reason = stalled or f"cannot be read: {getattr(error, 'strerror', None) or error}"
-            raise UnreadableError(f"{self.path}: {reason}") from error
+            reason = f" cannot be read: {getattr(error, 'strerror', None) or error}"
+            raise UnreadableError(f"{self.path}{stalled or reason}") from error
         self.bytes_read += n
         return n
 
@@ -524,15 +524,15 @@ def _open_address(path: str) -> Any:
             f"{path} can be read only with the package {package}; run: pip install {package}"
         ) from None
     except Exception as error:
-        reason = _stalled(error) or f"cannot be opened: {error}"
-        raise UnreadableError(f"{path}: {reason}") from None
+        reason = _stalled(error) or f" cannot be opened: {error}"
+        raise UnreadableError(f"{path}{reason}") from None
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return an error message if a server has stopped sending data, or None for other errors."""
+    """Return what follows the URL in an error if the server has stopped sending data, or None."""
     if "timed out" not in str(error):
         return None
-    return f"the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file first"
+    return f": the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file"
 
 
 def is_utf8(word: bytes) -> bool:

@@ -42,7 +42,7 @@ BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 DECODED_ROWS = 512  # maximum number of Parquet rows that are decoded at once
 MOST_COMPRESSED = 50  # usual maximum ratio of a row group's decoded size to its stored size
-_ARRAY = ": is a JSON array; write one JSON object per line, as jq -c '.[]' does"
+_ARRAY = " is a JSON array; write one JSON object per line, as jq -c '.[]' does"
 # Each requested column must occur in one of the first SEEN_ROWS lines of a JSON lines file.
 SEEN_ROWS = 1000
 DELIMITERS = ",\t;|"

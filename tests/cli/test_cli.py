@@ -372,7 +372,7 @@ ERRORS = [
      "--loss softmax cannot be changed, because --init k was trained with hinge; omit"),
     ("classify train d.txt --init k -o o --checkpoint c",
      "--checkpoint is not supported with --init"),
-    ("classify train d.txt --init k -o o --resume c", "--resume: "),
+    ("classify train d.txt --init k -o o --resume c", "--resume "),
     ("classify train d.txt --init k -o o --tune 5", "--tune is not supported with --init"),
     ("train c.txt -o o.kv", "o.kv: .kv files cannot be written"),
     ("train c.txt -o o.parquet.gz", "o.parquet.gz: parquet files cannot be written compressed"),

@@ -43,7 +43,7 @@ def test_invalid_corpora(cli, name):
     Path("c").write_bytes(content)
     Path("v.bin").write_bytes(b"old")
     error = cli.error(TRAIN)
-    assert ("c: " in error or "words" in error) and said in error
+    assert ("error: c" in error or "words" in error) and said in error
     assert Path("v.bin").read_bytes() == b"old"
     assert {path.name for path in Path().iterdir()} == {"c", "v.bin"}
 

@@ -50,7 +50,7 @@ def test_the_library_of_the_format_reads_a_file(path):
         np.testing.assert_array_equal(found[name], array)
     library.save_file({"x": ARRAYS["x"]}, "theirs", {"by": "another"})
     np.testing.assert_array_equal(read_tensors("theirs")[1]["x"], ARRAYS["x"])
-    with pytest.raises(FormatError, match="theirs was not written by this program"):
+    with pytest.raises(FormatError, match="theirs: was not written by this program"):
         load_model("theirs", "thing", 1)
 
 

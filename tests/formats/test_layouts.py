@@ -95,8 +95,8 @@ def test_a_name_with_a_comma_is_quoted(cli, kind):
 
 
 @pytest.mark.parametrize("text, code, said", [
-    ("label,text\na,foo\rbar\nb,x\n", 1, "row 1 has a carriage return within a line; replace"),
-    ("label,text\ra,foo\rb,x\r", 1, "row 1 has a carriage return within a line; replace"),
+    ("label,text\na,foo\rbar\nb,x\n", 1, "row 1: has a carriage return within a line; replace"),
+    ("label,text\ra,foo\rb,x\r", 1, "row 1: has a carriage return within a line; replace"),
     ('label,text\na,"foo\rbar"\nb,x\n', 0, ""), ("label,text\r\na,foo\r\nb,x\r\n", 0, ""),
 ])  # fmt: skip
 def test_a_carriage_return_in_csv(cli, text, code, said):

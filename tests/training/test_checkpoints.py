@@ -168,16 +168,16 @@ def test_pieces_of_the_state_in_another_order_are_refused(kept):
 def test_a_table_that_is_not_finite_is_refused(kept):
     training, folder, _ = kept
     training.output[0, 0] = np.inf
-    with pytest.raises(FormatError, match="context has a number that is NaN or infinite"):
+    with pytest.raises(FormatError, match="context: has a number that is NaN or infinite"):
         restored(saved(folder, training, 1), training)
 
 
 def test_a_table_of_another_shape_is_rejected(kept):
     training, folder, text = kept
     found = saved(folder, training, 1)
-    with pytest.raises(FormatError, match="vectors is float32"):
+    with pytest.raises(FormatError, match="vectors: is float32"):
         restored(found, Trainer(*text, options_of({}, dim=9)))
-    with pytest.raises(FormatError, match="state does not match this run"):
+    with pytest.raises(FormatError, match="state: does not match this run"):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 

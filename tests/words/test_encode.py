@@ -307,7 +307,7 @@ def test_a_limit_of_addresses_is_named(monkeypatch):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(np, "memmap", refuse)
-    with pytest.raises(OutOfMemoryError, match=r"id cache of 0\.0 MB .*ulimit -v"):
+    with pytest.raises(OutOfMemoryError, match=r"id cache \(0\.0 MB\) .*ulimit -v"):
         encode(write(b"a b a"), ALL)
 
 

@@ -129,7 +129,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
 @pytest.mark.parametrize(
     "given, error, message",
     [
-        ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
+        ({"holdout": 1.5}, ValueError, "holdout=1.5 must be a fraction"),
         ({"progress": 1}, ValueError, "progress=1 must be True, False or a function"),
         ({"min_count": 10**6}, ValueError, "lower min_count"),
         ({"min_cuont": 1}, TypeError, "unknown option min_cuont; did you mean min_count?"),

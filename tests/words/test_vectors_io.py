@@ -116,17 +116,17 @@ def test_safetensors_have_all_that_vectors_have():
 @pytest.mark.parametrize(
     "arrays, entries, said",
     [
-        ({"vectors": np.ones((3, 1), "f4")}, {}, "vectors is float32 of shape (3, 1)"),
-        ({"vectors": np.ones((2, 1))}, {}, "vectors is float64"),
+        ({"vectors": np.ones((3, 1), "f4")}, {}, "vectors: is float32 of shape (3, 1)"),
+        ({"vectors": np.ones((2, 1))}, {}, "vectors: is float64"),
         ({"vectors": np.ones((2, 0), "f4")}, {}, "have no dimensions"),
-        ({"vectors": np.array([[1], [np.nan]], "f4")}, {}, "vectors has a number that is NaN"),
-        ({"vectors": np.ones((2, 1), "i1")}, {}, "vectors is int8"),
-        ({"counts": np.ones(1, "i8")}, {}, "counts is"),
-        ({"counts": -np.ones(2, "i8")}, {}, "counts has a negative number"),
-        ({"context": np.ones((3, 1), "f4")}, {}, "context is"),
+        ({"vectors": np.array([[1], [np.nan]], "f4")}, {}, "vectors: has a number that is NaN"),
+        ({"vectors": np.ones((2, 1), "i1")}, {}, "vectors: is int8"),
+        ({"counts": np.ones(1, "i8")}, {}, "counts: is"),
+        ({"counts": -np.ones(2, "i8")}, {}, "counts: has a negative number"),
+        ({"context": np.ones((3, 1), "f4")}, {}, "context: is"),
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
-        ({}, {"manifest": []}, "manifest is not a JSON object"),
-        ({}, {"manifest": {"options": [1]}}, "manifest.options is not a JSON object"),
+        ({}, {"manifest": []}, "manifest: is not a JSON object"),
+        ({}, {"manifest": {"options": [1]}}, "manifest.options: is not a JSON object"),
         ({}, {"kind": "scdv"}, "is a 'scdv' file; use a 'vectors' or"),
         ({}, {"version": 2}, "has format version 2"),
     ],
@@ -157,7 +157,7 @@ def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, use):
     rows, name = np.array([[1, 2], [np.nan, 3]], "f4"), "v.safetensors"
     save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
     edit(name, {"vectors": rows, "context": rows, "counts": np.array([2, 1])})
-    with pytest.raises(FormatError, match="vectors has a number that is NaN"):
+    with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
         Vectors.load(name, mmap=False)
     Path("pairs").write_text("the\ta\t1\na\tthe\t2\n")
     found = Vectors.load(name)
