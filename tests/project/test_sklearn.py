@@ -163,8 +163,7 @@ def expected_failures(estimator):
         negative = "gives negative rows, whatever the tag says"
         return labels | {"check_decision_proba_consistency": negative}
     if isinstance(estimator, TextClassifier):
-        one = {"check_fit2d_1sample": "the message says that all documents have one label"}
-        return one | dict.fromkeys(OF_WEIGHTS, STEPS)
+        return dict.fromkeys(OF_WEIGHTS, STEPS)
     if not isinstance(estimator, MaxentClassifier):
         return {}
     if estimator.objective == "ns":
