@@ -179,7 +179,7 @@ def memory_limit() -> int | None:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 size, resident = used_memory() if kind == resource.RLIMIT_AS else (0, 0)
-                # Exclude address space that occupies no memory, such as mapped libraries.
+                # Exclude address space that needs no memory of its own, such as mapped libraries.
                 limits.append(max(soft - (size - resident), 0))
     for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
         if text.isdecimal():

@@ -37,7 +37,7 @@ KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 BINS, FARTHEST = 64, 64.0
 AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
 FARTHEST_ODDS = 700.0  # exp(-x) would overflow for log-odds x below -FARTHEST_ODDS
-NEVER = -1e9  # score of classes without documents, which ensures that they are never predicted
+NEVER = -1e9  # score of classes without documents, so that they are never predicted
 KINDS = ("softmax", "normalized", "logistic")
 
 

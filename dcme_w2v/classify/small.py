@@ -247,7 +247,7 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # A model stops growing when further weights are rounded to level 0.
+            # A model stops growing once additional weights would be rounded to level 0.
             is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:

@@ -148,7 +148,7 @@ def train(
         models = _Models(job, sets, remote, before)
         work = Job(
             reporter, received, job.tune.tune,
-            # when tokens are classified, settings are chosen only with --tune
+            # for token classification, settings are chosen only with --tune
             chooses=before is None and (bool(job.tune.tune) or not by_token),
             calibrates=before is None, start=None if before is None else before.start(corpus),
             holdout=lambda setting: sets.under(setting).with_held().holdout,

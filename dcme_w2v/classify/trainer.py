@@ -175,7 +175,7 @@ class Weights(Scorer):
 
     @property
     def features(self) -> int:
-        """Number of features without the bias feature."""
+        """Number of features, excluding the bias."""
         return len(self.table) - 1
 
     def get(self) -> F32:

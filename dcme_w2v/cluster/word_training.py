@@ -195,7 +195,7 @@ class ClusterTrainer(engine.Trainer):
         ]  # fmt: skip
         executor.wait(learned)  # raise errors of failed tasks before combining tables
         # Submit these short tasks first, so that Dask can measure how long they take.
-        # Dask moves tasks of unknown duration to idle workers, and transferring their data is slow.
+        # Dask would move tasks of unknown duration to idle workers, which transfers data slowly.
         notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]

@@ -289,7 +289,7 @@ def _noise(options: TrainOptions, counts: I64) -> F64:
 
 
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
-    """Return the fraction of each word's tokens that subsampling in the C core keeps."""
+    """Return, for each word, the fraction of its tokens that the C core's subsampling keeps."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)

@@ -172,7 +172,7 @@ class Fitted:
     record: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, matrix: csr_matrix, threads: int) -> F64:
-        """Return the scores of rows, shape (rows, classes)."""
+        """Return an array of class scores for each row, shape (rows, classes)."""
         rows = ones(matrix) if self.binary else matrix
         return ScoredRows(rows, threads).all_scores(self.weights)
 

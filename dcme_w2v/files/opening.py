@@ -99,7 +99,7 @@ METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
 
 
 class ArchiveError(CorpusError):
-    """Exception for an archive, such as a .zip or .tar file, which can contain many files."""
+    """Raised for an archive, such as a .zip or .tar file, because it can contain many files."""
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:

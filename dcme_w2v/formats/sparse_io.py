@@ -54,7 +54,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Return whether a file name has a suffix of a sparse format, ignoring compression suffixes."""
+    """Return whether a file name ends in a sparse-format suffix, ignoring compression suffixes."""
     is_file = isinstance(path, str)
     return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
 

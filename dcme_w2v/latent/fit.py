@@ -24,7 +24,7 @@ from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations per M-step
-# Number of E-steps per EM iteration if there are no labels: the posteriors then converge slowly.
+# Number of E-steps per EM iteration without labels, because posteriors then converge slowly.
 E_STEPS = 3
 SMOOTHING = 0.1  # pseudocount that is added to the count of each label in each latent class
 EMPTY = 0.5  # latent classes whose posteriors sum to less than this are reported as empty

@@ -109,7 +109,7 @@ def as_matrix(rows: AnyRows) -> csr_matrix:
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
-    """Return a copy of rows with other values and, optionally, another number of columns."""
+    """Return a copy of sparse rows with new values and, optionally, a new number of columns."""
     shape = (rows.shape[0], rows.shape[1] if columns is None else columns)
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 

@@ -256,7 +256,7 @@ def _first_bad(text: bytes, refuse: int) -> int:
 
 
 # Rare words are dropped if counting needs more than FULL_SHARE of the available memory.
-# Dropping also requires that the word table takes more than HELD_SHARE of available memory.
+# Words are dropped only if their table takes more than HELD_SHARE of the available memory.
 FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 28  # bytes per distinct word for its count, lost count, ID and position
 
@@ -499,7 +499,7 @@ def _structure(lines: Sequence[str]) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Describe why tokens look like raw text, with a remedy; return None if they do not."""
+    """Explain why tokens look like raw text and suggest a remedy; return None if they do not."""
     found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
     clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):

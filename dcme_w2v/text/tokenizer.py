@@ -57,7 +57,7 @@ class WordPieces:
         texts = list(words)
         self._ids = sorted(range(len(texts)), key=texts.__getitem__)
         self._sorted = [texts[number] for number in self._ids]
-        # In sorted order, a word's longest prefix is the previous word or one of its prefixes.
+        # In a sorted list, a word's longest listed prefix is the previous word or a prefix of it.
         self._within: list[int] = []
         for place, word in enumerate(self._sorted):
             self._within.append(self._beginning(word, place - 1))

@@ -39,7 +39,7 @@ IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
 # Characters without case, decomposition or combining class, whose kind depends only on the range.
-# PLAIN contains ideographs (except compatibility ideographs), Hangul syllables and private use.
+# PLAIN contains ideographs (except compatibility ideographs), Hangul and private-use characters.
 PLAIN = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), HANGUL_SYLLABLES, range(0xE000, 0xF900),
     range(0x20000, 0x2F800), range(0x2FA20, 0x40000)

@@ -275,7 +275,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
 
 
 def table_of(rows: F32) -> F32:
-    """Copy rows into a new table with the alignment and padding of `new_table`.
+    """Copy rows into a table that is aligned and padded like those that `new_table` creates.
 
     It may reuse freed memory, which is faster than new memory.
     """

@@ -82,7 +82,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
 
 
 def centered(matrix: F32) -> F32:
-    """Subtract the mean vector from each vector; the vectors have shape (n, d).
+    """Return vectors, shape (n, d), with their mean vector subtracted from each row.
 
     References
     ----------

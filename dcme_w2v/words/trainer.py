@@ -159,7 +159,7 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
-    """Raise an error if recorded training options that affect scores are invalid."""
+    """Raise an error if a recorded training option that affects scores is invalid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:

@@ -317,7 +317,7 @@ class RowReader:
         return f"{self.path}: row {row + 1}" if self.binary else self.place(row, 0)
 
     def position_in(self, part: Part, kind: int) -> str:
-        """Format the position of a part's first fault of the given kind, for messages."""
+        """Return text that says where the first fault of the given kind occurs in this part."""
         _, row, offset = part.faults[kind].tolist()
         return self.place(part.first + row, part.offset + offset)
 
