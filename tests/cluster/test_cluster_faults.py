@@ -370,7 +370,7 @@ def test_a_killed_scheduler_is_one_line_that_names_resume(processes, tmp_path):
     lines = [line for line in err.splitlines() if not line.startswith("round ")]
     assert running.returncode == 1 and len(lines) == 1, err
     assert "the cluster's scheduler does not answer" in lines[0]
-    assert lines[0].endswith(", resume with --resume state")
+    assert lines[0].endswith("; resume with --resume state")
 
 
 def test_workers_of_an_external_cluster_keep_running_after_a_signal(processes, tmp_path, straight):
