@@ -1,6 +1,7 @@
 """The estimators in scikit-learn's tools."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -255,7 +256,8 @@ def test_the_estimator_of_documents_equals_the_model():
 def test_grid_search_in_two_processes(processes):
     texts, labels = labeled_texts()
     word_vectors().save("v.bin")
-    pipeline = make_pipeline(SCDV("v.bin"), MaxentClassifier(threads=1))
+    # Processes that an earlier test started have another current folder.
+    pipeline = make_pipeline(SCDV(Path("v.bin").absolute()), MaxentClassifier(threads=1))
     grid = {"scdv__clusters": [1, 3], "maxentclassifier__l2": list(np.logspace(-6, -3, 2))}
     search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(texts, labels)
     assert search.score(texts, labels) > 0.9
