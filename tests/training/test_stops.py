@@ -34,7 +34,7 @@ def made(given, threads=1, size=30_000):
     # Algorithm 1 of DCME may diverge at higher rates, as several threads happen to interleave.
     options = {"epochs": 2, "lr": 0.002, "threads": threads, **given}
     if given in WORDS:
-        ids, counts = corpus(tokens=size // 3)
+        ids, counts = corpus(tokens=size)
         return Trainer(np.tile(ids, 10), 10 * counts, options_of(options))
     labels = (np.arange(size) % 500).astype(np.int32)
     options = resolved(ClassifyOptions(**options), 500)
