@@ -608,7 +608,7 @@ class Search:
         return self._rotated[id(rows)][1]
 
     def _products(self, setting: Setting, rows: AnyRows) -> F32:
-        """Return the inner products of rows; cache those of the second block of columns."""
+        """Return the inner products of rows; cache the products of the second block of columns."""
         if self.problem.second_block is None:
             return inner_products(as_matrix(rows))
         is_second, rows = self.problem.second_block(setting), as_matrix(rows)

@@ -380,7 +380,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
-                "partial_fit: the argument classes differs from that of the first call; pass the "
+                "partial_fit: the argument classes has changed since the first call; pass the "
                 "same classes, or omit the argument"
             )
         numbers = np.searchsorted(self.classes_, labels)

@@ -280,7 +280,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 def reads_documents(
     *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
-    """Add column options to a command; apply them to the paths in the specified arguments."""
+    """Add column options to a command, and apply the options to the paths in some arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)

@@ -40,7 +40,7 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard's documents on a worker, with the values that are needed to combine shards.
+    """A shard's documents on a worker, with the values that combining the shards requires.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ def fit(
     tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
-    # By default, the penalty is that of the ridge regression, divided by the number of latent
+    # The default penalty is the ridge-regression penalty divided by the number of latent
     # classes.
     if l2 is None:
         l2 = starts.quadratic.ridge / latent

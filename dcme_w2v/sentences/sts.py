@@ -1,4 +1,4 @@
-"""Evaluate sentence vectors on rated sentence pairs, such as those of the SemEval STS tasks."""
+"""Evaluate sentence vectors on rated sentence pairs, such as the SemEval STS data sets."""
 
 import math
 from collections.abc import Iterable, Sequence

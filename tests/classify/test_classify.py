@@ -92,7 +92,7 @@ def test_invalid_input_of_a_model():
     model = MaxentClassifier().fit(rows, labels)
     with pytest.raises(ValueError, match="pass a list of all labels"):
         MaxentClassifier().partial_fit(rows, labels)
-    with pytest.raises(ValueError, match="classes differs from that of the first call"):
+    with pytest.raises(ValueError, match="classes has changed since the first call"):
         model.partial_fit(rows, labels, classes=[0, 1])
 
 
