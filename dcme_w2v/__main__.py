@@ -8,13 +8,7 @@ import _signal  # type: ignore[import-not-found]
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-
-def main() -> None:
-    """Run the command-line program, and exit with its exit code."""
-    from dcme_w2v.cli.main import main as run
-
-    run()
-
+from dcme_w2v.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -343,8 +343,14 @@ WAITING = (
     "encode {0}/v.txt - --output {0}/out.npy",
     "neighbors {0}/v.txt",
 )
-# A signal that arrives before the first line of our program is Python's own.
-PROGRAM = "import os; from dcme_w2v.__main__ import main; os.write(1, b'x'); main()"
+# A signal that arrives before the first lines of our program, which SIG_DFL replaces, is Python's.
+PROGRAM = """
+import os, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.write(1, b'x')
+from dcme_w2v.__main__ import main
+main()
+"""
 START_SECONDS, STARTS_AT_ONCE = 1.5, 4
 
 

@@ -86,13 +86,12 @@ main.main([])
 """
 WHILE_IMPORTED = """
 import os, sys
-from dcme_w2v.__main__ import main
 class Finder:
     def find_spec(self, name, *rest):
         if name == 'dcme_w2v.cli.main':
             os.kill(os.getpid(), {})
 sys.meta_path.insert(0, Finder())
-main()
+import dcme_w2v.__main__
 """
 
 
