@@ -10,7 +10,7 @@ from data import run_all, text_of
 from helpers import arrays_in, link_all
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core.models import SparseRows
+from dcme_w2v._core.models import LabelTree, SparseRows
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.label_tree import ARRAYS, centroids, coded, decoded, train_trees
 from dcme_w2v.classify.labeled import Labeled
@@ -92,6 +92,17 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
             wanted, by = plain_search(tree, rows[d], beam)
             assert scores[d] == pytest.approx(by[:8], abs=1e-4)
             assert set(found[d][:3]) <= set(wanted[:6])
+
+
+def test_of_equal_scores_the_first_labels_are_best():
+    scores = np.random.default_rng(0).integers(0, 9, 60).astype(np.float32)
+    parts = [1, 61], [0, 1], [0], [0, 60], range(60)  # one node, whose feature is the column 0
+    types = np.int64, np.int64, np.int32, np.int64, np.uint16
+    tree = LabelTree(*map(np.array, parts, types), scores, 1, 0.0)
+    for count in range(1, 61):
+        best = np.empty((1, count), np.int32)
+        tree.best(SparseRows(csr_matrix(np.float32([[1]]))), 0, 1, 1, best, np.float32(best))
+        assert best[0].tolist() == np.argsort(-scores, kind="stable")[:count].tolist()
 
 
 @pytest.mark.bits

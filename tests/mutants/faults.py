@@ -25,7 +25,7 @@ FAULTS = [
     Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
     Fault("alias: share of the rich is not lowered", "csrc/common", "share[rich] -= 1 - share[poor];", "share[rich] -= share[poor];", "objectives"),
     Fault("alias: thresholds are half", "csrc/common", "double scaled = p * 4294967296.0;", "double scaled = p * 2147483648.0;", "objectives"),
-    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "objectives"),
+    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "label_tree"),
     Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow(counts[j], power);", "weights[j] = counts[j];", "objectives gradients"),
     Fault("NCE offset with the wrong sign", "csrc/words", "scores[j] -= offset[dcme_row_of(draw->codes[j])];", "scores[j] += offset[dcme_row_of(draw->codes[j])];", "objectives gradients"),
     Fault("a noise sample may be the target", "csrc/objectives", "time */\n        n += word != target;", "time */\n        n += 1;", "objectives"),
@@ -38,7 +38,7 @@ FAULTS = [
     # ---- the core: windows and sentences
     Fault("the window reaches one too far", "csrc/words", "dcme_min(i + half + 1, end)", "dcme_min(i + half + 2, end)", "objectives"),
     Fault("CBOW: the target's row does not come back into the list", "csrc/words", "        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */\n", "", "objectives"),
-    Fault("CBOW: gradient is not divided", "csrc/words", "gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
+    Fault("CBOW: gradient is not divided", "csrc/words", "worker->trainer->options.gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
     Fault("skip-gram: the last pair is lost", "csrc/words/skipgram.c", "    learn_pair(worker, waiting, &current);\n    learn_pair(worker, none, &current);", "    learn_pair(worker, none, &current);", "objectives"),
     Fault("word order: left and right are swapped", "csrc/words", "rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;", "rows[count++] = model->neighbors[1] + batch->words[i - 1] * model->stride;", "objectives"),
     Fault("the last word of a line is lost", "csrc/words", "} while (!(id & DCME_SENTENCE_END) && position < end);", "} while (!(trainer->corpus.ids[position] & DCME_SENTENCE_END) && position < end);", "trainer"),
