@@ -160,6 +160,13 @@ def test_folds_have_all_classes_and_whole_groups(size):
     assert all(len(np.unique(found[groups == group])) == 1 for group in range(100))
 
 
+def test_documents_of_several_labels_are_dealt_by_the_rarest_one():
+    labels = [[0, i % 4] if i % 4 else [0] for i in range(100)]
+    found = Search(problem(Labeled(csr_matrix((100, 1)), labels), 4))
+    counts = [np.bincount(np.arange(100)[held] % 4, minlength=4) for held in found._held]
+    assert np.ptp(counts, axis=0).max() <= 1
+
+
 # ---- the search ----
 
 

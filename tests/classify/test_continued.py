@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import write_table
 
 import dcme_w2v as dw
 from dcme_w2v.classify import continued
@@ -65,17 +66,35 @@ def test_new_words_and_labels_join_and_old_ones_stay(cli, days, options):
     assert record["documents"] == 800 and (small or record["labels"]["tea"] == 334)
 
 
-def test_documents_are_counted_as_in_one_training(cli, days):
-    cli("classify train 1.tsv -o first --quiet --subwords none --lead-ngrams 1")
-    cli("classify train 2.tsv --init first -o second --quiet")
-    texts = [text.encode() for text in FIRST[1] + SECOND[1]]
-    features = load_classifier("second").text
-    whole = TextFeatures(features.options)
-    whole.fit_transform(texts)
+@pytest.mark.parametrize("more", [1, 9])
+def test_documents_are_counted_as_in_one_training(more):
+    """The weights of new documents have the mean 1."""
+    given = {"subwords": "none", "lead_ngrams": 1, "threads": 1}
+    first = dw.TextClassifier(**given).fit(FIRST[1], FIRST[0])
+    weights = np.where(np.arange(400) % 4 == 0, more, 1.0)
+    features = dw.TextClassifier(**given, init=first).fit(SECOND[1], SECOND[0], weights).model_.text
+    whole, texts = TextFeatures(features.options), [text.encode() for text in FIRST[1] + SECOND[1]]
+    whole.fit_transform(texts, weights=[*np.ones(400), *weights / weights.mean()])
     idf = dict(zip(whole.names, whole.idf.tolist(), strict=True))
     mine = dict(zip(features.names, features.idf.tolist(), strict=True))
     assert {*mine} >= {*WORDS["sea"].split()[3:], "bus"}
     assert mine == pytest.approx({name: idf[name] for name in mine}, rel=1e-5)
+
+
+def test_new_documents_measure_and_calibrate_by_their_weights(cli, days):
+    cli("classify train 1.tsv -o first --quiet")
+    labels, texts = documents(["tea", "road"], 1500, slice(12))
+    is_right, slopes = dw.load("first").predict(texts) == labels, []
+    for weights in (np.where(is_right, 9, 1), np.where(is_right, 1, 3)):
+        rows = zip(labels, texts, weights.tolist(), strict=True)
+        write_table("2.jsonl", [{"label": a, "text": b, "w": w} for a, b, w in rows])
+        columns = "--label-column label --text-column text --sample-weight-column w"
+        cli(f"classify train 2.jsonl --init first -o second {columns}")
+        said = float(cli.err.split("initial model on the new documents: ")[1].split()[0])
+        # new documents change idf, and so the accuracy a little
+        assert said == pytest.approx(np.average(is_right, weights=weights), abs=0.03)
+        slopes.append(load_classifier("second").calibration.slopes[0])
+    assert slopes[0] != pytest.approx(slopes[1], rel=0.5)
 
 
 def test_the_same_documents_again_change_little(cli, days):

@@ -14,14 +14,17 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from dcme_w2v.classify import compact, train
 from dcme_w2v.classify import small as job
-from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.classify.options import ShrinkOptions, kept_weights
-from dcme_w2v.classify.predict import predict
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, ShrinkOptions, kept_weights
+from dcme_w2v.classify.predict import measured, predict
 from dcme_w2v.classify.shrink import WeightRanking, shrink, squares_of
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, FormatError, UsageError
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.training.progress import QUIET
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 
@@ -309,3 +312,19 @@ def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli
     monkeypatch.setattr(job, "is_dense", lambda _: True)
     cli(f"{line} dense")
     assert size_of("dense") == pytest.approx(size_of("whole"), rel=0.01)
+
+
+@pytest.mark.parametrize("is_text", [False, True])
+def test_documents_have_their_weights_where_a_model_is_compressed(is_text, monkeypatch):
+    """The second feature occurs only in a document that hardly counts, and has another label."""
+    monkeypatch.setattr(job, "SMALL", (0, 0))
+    monkeypatch.setattr(job, "is_dense", lambda _: False)
+    weights = Weights(2, 2, 1.0)
+    weights.set(np.float32([[1, -1], [1, -1], [0, 0]]))
+    text = TextFeatures(FeatureOptions(subwords="none", lead_ngrams=1)) if is_text else None
+    rows = text.fit_transform([b"one", b"two"]) if text else csr_matrix(np.eye(2, dtype="f4"))
+    data = Labeled(rows, [[0], [1]], np.float32([1, 1e-7]))
+    own = ["a", "b"], text, ClassifyOptions(), False, 0.5, {}
+    small, held = job.compressed(Classifier(*own, weights=weights), data, data, QUIET)
+    assert is_text or small.columns.tolist() == [0]
+    assert measured(small, held)["accuracy"] > 0.99

@@ -10,14 +10,18 @@ import numpy as np
 import pytest
 from helpers import arrays_in, records
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import train
+from dcme_w2v.classify.fit import Job, Task
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
+from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions, resolved
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.classify.weight_files import Votes
-from dcme_w2v.cluster.distribute import Distributed
+from dcme_w2v.cluster.distribute import Distributed, shards_of
 from dcme_w2v.errors import Interrupted
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
@@ -126,6 +130,34 @@ def test_a_mixture_of_one_epoch_is_one_iteration(learn):
 def test_the_score_factor_maximizes_held_out_likelihood(learn):
     record = learn("m", f"{flags_of('mixture', 4)} --holdout 0.3").record
     assert 0.25 <= record["cluster"]["score_factor"] <= 8
+
+
+@pytest.mark.parametrize("method, light", [("gradient", 1), ("mixture", 1e-4)])
+def test_documents_on_workers_have_their_weights(method, light):
+    """The second shard hardly counts, so that the mixture is the model of the first one."""
+    chance = np.random.default_rng(0)
+    given = resolved(ClassifyOptions(solver="lbfgs", l2=0.01, tolerance=1e-9, threads=1), 3)
+    is_first = shards_of(120, 2, given.seed) == 0
+    weights = (chance.integers(1, 5, 120) * np.where(is_first, 1, light)).astype(np.float32)
+    rows = csr_matrix(chance.normal(size=(120, 6)).astype(np.float32))
+    data = Labeled(rows, chance.integers(0, 3, (120, 1)).tolist(), weights)
+    remote = Distributed(DistributeOptions("local:0", 2, method))
+    alone = data if light == 1 else data.some(np.flatnonzero(is_first))
+    one, other = Task(alone, 3, given), Task(data, 3, given, job=Job(remote=remote))
+    for task in (one, other):
+        task.train()
+    assert other.weights.get() == pytest.approx(one.weights.get(), abs=1e-3)
+    assert other.records[-1]["loss"] == pytest.approx(one.records[-1]["loss"], rel=1e-3)
+
+
+def test_the_score_factor_has_the_weights_of_documents():
+    """Nine tenths of the weight have the label 0, whose score is 1, so that p = sigma(factor)."""
+    weights, remote = Weights(1, 2, 1.0), Distributed(DistributeOptions("local:0"))
+    weights.set(np.float32([[1, 0], [0, 0]]))
+    remote.record = {"distribute": "mixture", "shards": 2}
+    rows, shares = csr_matrix(np.ones((2000, 1), np.float32)), np.float32([9, 1] * 1000)
+    held = Labeled(rows, [[0], [1]] * 1000, shares)
+    assert remote.finish(weights, held)["score_factor"] == pytest.approx(np.log(9), rel=1e-2)
 
 
 # ---- votes ----
