@@ -21,7 +21,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import CompressedRows, fit_columns, truncate_columns
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.select_vocabulary import ids_of, starting_table
+from dcme_w2v.text.select_vocabulary import ids_of
 from dcme_w2v.training.progress import Reporter
 
 from .choose import OutOfFold, accuracy
@@ -87,7 +87,7 @@ class GrownFeatures(TextFeatures):
         else:
             counts = self._chosen(self._read(documents, None, weights)[0], ANY)
             assert self.names is not None
-            table = starting_table(before.names)
+            table = before.names.new_table()
             place = ids_of(table, self.names).astype(np.int64)
         width = max(len(known), int(place.max(initial=-1)) + 1)
         own = np.asarray(weights, dtype=np.float64)

@@ -207,7 +207,7 @@ def open_log(path: PathLike, append: bool) -> TextIO:
 
 def check_text(path: PathLike) -> None:
     """Raise an error early if `path` cannot be written or has the suffix of a binary format."""
-    if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
+    if (suffix := suffixes_of(path)[0]) in NOT_TEXT:
         raise UsageError(
             f"{os.fspath(path)}: text cannot be written to a {suffix} file; choose a .txt file"
         )
@@ -217,7 +217,7 @@ def check_text(path: PathLike) -> None:
 def check_log(path: PathLike) -> None:
     """Raise an error early if `open_log` could not write to `path`."""
     check_text(path)
-    if compression_of(path) is not None:
+    if suffixes_of(path)[1]:
         raise UsageError(
             f"{os.fspath(path)}: a log cannot be compressed while it is written; choose an "
             "uncompressed .jsonl file"
@@ -320,7 +320,18 @@ def check_parent(name: str, target: Path) -> None:
 
 def check_writable(path: PathLike) -> None:
     """Raise an error early if `atomic_write` could not write to `path`."""
-    check_suffix(path)
+    suffix, compression = suffixes_of(path)
+    if suffix in UNSUPPORTED:
+        raise UsageError(
+            f"{os.fspath(path)}: {suffix} files cannot be written; use another suffix (vectors: "
+            ".txt, .bin or .safetensors; rows: .npz or .svm; to compress, add .gz, .bz2, .xz or "
+            ".zst)"
+        )
+    if compression == ".zst" and importlib.util.find_spec("zstandard") is None:
+        raise UsageError(
+            f"{os.fspath(path)} cannot be written without the package zstandard; run: pip "
+            "install zstandard, or choose a .gz file"
+        )
     if os.fspath(path) == STANDARD:
         check_standard_output()
         return
@@ -396,31 +407,14 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def compression_of(path: PathLike) -> str | None:
-    """Return the lowercase compression suffix of a file name, or None if there is none."""
-    suffix = PurePath(path).suffix.lower()
-    return suffix if suffix in COMPRESSORS else None
+def suffixes_of(path: PathLike) -> tuple[str, str]:
+    """Return the suffixes of a file name for its format and its compression, in lowercase.
 
-
-def uncompressed_name(path: PathLike) -> PurePath:
-    """Return a file name without its compression suffix."""
-    return PurePath(path) if compression_of(path) is None else PurePath(path).with_suffix("")
-
-
-def check_suffix(path: PathLike) -> None:
-    """Raise `UsageError` if the suffix names a format that this program cannot write."""
-    suffix = uncompressed_name(path).suffix.lower()
-    if suffix in UNSUPPORTED:
-        raise UsageError(
-            f"{os.fspath(path)}: {suffix} files cannot be written; use another suffix (vectors: "
-            ".txt, .bin or .safetensors; rows: .npz or .svm; to compress, add .gz, .bz2, .xz or "
-            ".zst)"
-        )
-    if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
-        raise UsageError(
-            f"{os.fspath(path)} cannot be written without the package zstandard; run: pip "
-            "install zstandard, or choose a .gz file"
-        )
+    A suffix that the name lacks is empty.
+    """
+    name = PurePath(path)
+    suffix = name.suffix.lower()
+    return (name.with_suffix("").suffix.lower(), suffix) if suffix in COMPRESSORS else (suffix, "")
 
 
 class _Target(io.RawIOBase):
@@ -445,8 +439,8 @@ def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
 
     If the block raises an exception, the end of the compressed data is not written.
     """
-    suffix = compression_of(path)
-    if suffix is None:
+    _, suffix = suffixes_of(path)
+    if not suffix:
         yield file
         return
     target = _Target(file)

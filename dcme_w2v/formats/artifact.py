@@ -30,7 +30,7 @@ from numpy.lib import format as numpy_format
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError, without_secrets
-from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
+from dcme_w2v.files.atomic import atomic_write, check_writable, is_stream, suffixes_of
 from dcme_w2v.files.opening import open_regular, parsed_json
 from dcme_w2v.numeric.arrays import U8, Array, ChunkedArray, all_finite, sealed, without_warnings
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -328,7 +328,7 @@ def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
 def check_model_target(path: PathLike, kind: str) -> None:
     """Raise an error before work starts if `save_model` could not write `path`."""
     name = path_name(path)
-    if is_stream(path) or compression_of(path) is not None:
+    if is_stream(path) or suffixes_of(path)[1]:
         raise UsageError(
             f"{name}: a model cannot be written to a pipe or to a compressed file; choose the name "
             "of an uncompressed file"

@@ -223,6 +223,10 @@ class Corpus:
         The files, in order.
     sizes : list of (int or None)
         Their stored sizes in bytes; None for streams.
+    bytes_total : int or None
+        Total size of the files in bytes, or None if the size of any file is unknown.
+    is_read_once : bool
+        Whether there is a stream among the files, which can be read only once.
     """
 
     def __init__(
@@ -235,19 +239,11 @@ class Corpus:
         self.spans = spans or [Span(path) for path in expand(names)]
         self.paths = [os.fspath(span.path) for span in self.spans]
         self.sizes = [stored_size(path) for path in self.paths]
-        self._block_bytes = block_bytes
-
-    @property
-    def is_read_once(self) -> bool:
-        """Whether the corpus includes a stream, which can be read only once."""
-        pairs = zip(self.paths, self.sizes, strict=True)
-        return any(size is None and not is_address(path) for path, size in pairs)
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Total size of the corpus files in bytes, or None if the size of any file is unknown."""
         known = [size for size in self.sizes if size is not None]
-        return sum(known) if len(known) == len(self.sizes) else None
+        self.bytes_total = sum(known) if len(known) == len(self.sizes) else None
+        pairs = zip(self.paths, self.sizes, strict=True)
+        self.is_read_once = any(size is None and not is_address(path) for path, size in pairs)
+        self._block_bytes = block_bytes
 
     def __iter__(self) -> Iterator[Block]:
         behind = 0
@@ -353,7 +349,7 @@ class Sentences:
 
     Attributes
     ----------
-    paths, sizes, bytes_total
+    paths, sizes, bytes_total, is_read_once
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 

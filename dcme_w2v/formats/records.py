@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional
-from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
+from dcme_w2v.files.atomic import atomic_write, check_text, suffixes_of
 from dcme_w2v.files.opening import plain
 from dcme_w2v.platform import PathLike
 
@@ -28,8 +28,8 @@ def form_of(path: PathLike, as_json: bool) -> str:
         JSON is requested for a suffix that means a table, Parquet would be compressed, or the
         suffix belongs to a format that is not supported here.
     """
-    form = uncompressed_name(path).suffix.lower()
-    if form == ".parquet" and (packed := compression_of(path)):
+    form, packed = suffixes_of(path)
+    if form == ".parquet" and packed:
         raise UsageError(f"{path}: Parquet files are already compressed; omit the suffix {packed}")
     if as_json and form in TABLES:
         raise UsageError(

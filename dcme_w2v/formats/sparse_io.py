@@ -22,8 +22,8 @@ from dcme_w2v.files.atomic import (
     STANDARD,
     atomic_write,
     optional_write,
+    suffixes_of,
     temporary_folder,
-    uncompressed_name,
     write_errors,
 )
 from dcme_w2v.files.opening import open_regular, read_lines
@@ -55,8 +55,7 @@ Labels = list[tuple[str, ...]]
 
 def is_vectors(path: str) -> bool:
     """Return whether a file name ends in a sparse-format suffix, ignoring compression suffixes."""
-    is_file = isinstance(path, str)
-    return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ + MTX
+    return isinstance(path, str) and suffixes_of(path)[0] in SVMLIGHT + NPZ + MTX
 
 
 def read_sparse_rows(
@@ -90,7 +89,7 @@ def read_sparse_rows(
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
-    if uncompressed_name(path).suffix.lower() in NPZ + MTX:
+    if suffixes_of(path)[0] in NPZ + MTX:
         raise UsageError(
             f"{path}: this format cannot be read compressed; decompress the file first"
         )
@@ -343,7 +342,7 @@ def suffix_of(path: PathLike) -> str:
     """Return the format of an output path: "npz", or "svm" (also for standard output)."""
     if os.fspath(path) == STANDARD:
         return "svm"
-    if uncompressed_name(path).suffix in SVMLIGHT:
+    if suffixes_of(path)[0] in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
         raise UsageError(

@@ -121,11 +121,15 @@ class Words(Sealed, Immutable, Sequence[str]):
     def table(self) -> core.Table:
         """The words as a hash table in the C core, for fast lookups."""
         if self._index is None:
-            index = core.Table()
-            index.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
             # Assign the index only when it is complete, because other threads can use it.
-            self._index = index
+            self._index = self.new_table()
         return self._index
+
+    def new_table(self) -> core.Table:
+        """Return a new hash table with these words and counts of zero, to which words are added."""
+        table = core.Table()
+        table.add(self.text, self.offsets, np.zeros(len(self), dtype=np.int64))
+        return table
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """Return the index of a word; like a list, raise ValueError if it is missing."""

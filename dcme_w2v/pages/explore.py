@@ -27,7 +27,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import atomic_write, uncompressed_name
+from dcme_w2v.files.atomic import atomic_write, suffixes_of
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.sparse_io import is_vectors, read_sparse_rows
@@ -428,7 +428,7 @@ def explore(
             f"one or two files are required, not {len(sources)}; pass one file, or two files to "
             "compare"
         )
-    if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
+    if suffixes_of(name)[0] not in ("", ".html", ".htm"):
         raise UsageError(
             f"{name} is not an HTML file name; use a name ending in .html, or - for standard output"
         )

@@ -8,13 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import (
-    STANDARD,
-    atomic_write,
-    compression_of,
-    is_stream,
-    uncompressed_name,
-)
+from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, suffixes_of
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
 from dcme_w2v.formats.artifact import npy_header, read_npy
@@ -115,7 +109,7 @@ def _kind_of(output: str) -> str:
     """Return the output format for a file suffix; raise an error if the suffix is unknown."""
     if output == STANDARD:
         return ".tsv"
-    suffix = uncompressed_name(output).suffix
+    suffix, compression = suffixes_of(output)
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(
             f"{output} has no known suffix; use a name ending in .npy, .npz or .tsv, or - for "
@@ -126,7 +120,7 @@ def _kind_of(output: str) -> str:
             f"{output}: an .npy file cannot be written to a stream; choose a file, or use - for "
             "tab-separated numbers"
         )
-    if suffix != ".tsv" and compression_of(output) is not None:
+    if suffix != ".tsv" and compression:
         raise UsageError(
             f"{output}: {suffix} files cannot be written compressed; use a name that ends in "
             f"{suffix} or .tsv.gz"

@@ -32,7 +32,7 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from .cache import NUMBER
 from .encode import encode
 from .options import READING, PhraseOptions
-from .select_vocabulary import ids_of, starting_table
+from .select_vocabulary import ids_of
 
 MAX_CONNECTORS = core.ROLE_SIDE - 1  # maximum number of distinct connector words
 RUN = core.RUN_MAX  # maximum number of connector words between two words of a phrase
@@ -354,7 +354,7 @@ class _Text:
         self._counts: I64 | None = counts  # None after `join`, which makes the counts invalid
         # For each pass: the pairs, the IDs of the joined words, and the role of each word.
         self._passes: list[tuple[Any, ...]] = []
-        self._table = starting_table(words)
+        self._table = words.new_table()
         self.reads = 0  # number of times that the last pass has read the text
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:

@@ -35,7 +35,7 @@ from dcme_w2v.platform import fresh_memory
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, HeldOutLines, IdCache, held_out_counts
-from .select_vocabulary import Given, InitialWords, starting_table
+from .select_vocabulary import Given, InitialWords
 from .tokenizer import Tokenizer
 
 # Matches the end of a sentence; except in CJK text, a space must follow the punctuation.
@@ -78,7 +78,9 @@ class Reading:
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         adds = given is None or (isinstance(given, InitialWords) and given.adds)
         self._of_table = functools.partial(DistinctWords, errors)
-        self.words = self._of_table(starting_table(given), only_known=not adds)
+        known = given.words if isinstance(given, InitialWords) else given
+        table = core.Table() if known is None else known.new_table()
+        self.words = self._of_table(table, only_known=not adds)
         self._buffers: list[U32] = []  # reusable arrays for the word IDs of blocks
         self._tables: list[core.Table] = []  # reusable empty word tables
         self._kept: KeptBlocks | None = None  # stored blocks of a source that can be read only once

@@ -53,19 +53,10 @@ class Kept:
     rare: int = 0
 
 
-def starting_table(given: Words | InitialWords | None) -> core.Table:
-    """Return a word table that contains the given words with counts of zero."""
-    table = core.Table()
-    words = given.words if isinstance(given, InitialWords) else given
-    if words is not None:
-        table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
-    return table
-
-
 def ids_of(table: core.Table, words: Words) -> U32:
     """Return the IDs of words in a table; words that are not in the table are added to it."""
     numbers = np.zeros(len(words), dtype=np.uint32)
-    table.merge(starting_table(words), 0, len(words), 0, numbers)
+    table.merge(words.new_table(), 0, len(words), 0, numbers)
     return numbers
 
 

@@ -13,7 +13,6 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import I64, U32
 
 from .cache import LAST, NUMBER, IdCache
-from .select_vocabulary import starting_table
 from .tokenizer import Tokenizer
 
 BATCH_DOCUMENTS = 256
@@ -76,7 +75,7 @@ class Numbering:
         self.words = words
         self._tokenizer = tokenizer or Tokenizer()
         self._forget = forget
-        self._table = starting_table(self.words)
+        self._table = self.words.new_table()
         self.lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,7 +104,7 @@ class Numbering:
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:
             if self._forget is not None and len(self._table) > len(self.words) + self._forget:
-                self._table = starting_table(self.words)
+                self._table = self.words.new_table()
             tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")

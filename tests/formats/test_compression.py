@@ -9,7 +9,7 @@ from helpers import COMPRESSORS, write
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files import opening
-from dcme_w2v.files.atomic import check_suffix
+from dcme_w2v.files.atomic import check_writable
 from dcme_w2v.files.opening import read_whole
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
@@ -29,7 +29,7 @@ def test_text_that_starts_like_compressed_data(start):
 def test_what_reads_and_writes_zstd_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(UsageError, match=r"a.zst cannot be written without the package zstandard"):
-        check_suffix("a.zst")
+        check_writable("a.zst")
     with pytest.raises(CorpusError, match=r"a: reading zstd data requires the package zstandard"):
         read_whole(write("a", COMPRESSORS["zst"](TEXT)))
 

@@ -14,13 +14,7 @@ import numpy as np
 from dcme_w2v import __version__
 from dcme_w2v._core.codec import check_words, find_duplicates, write_rows
 from dcme_w2v.errors import FormatError, UsageError, import_optional, warn, without_secrets
-from dcme_w2v.files.atomic import (
-    NOT_TEXT,
-    atomic_write,
-    compression_of,
-    is_stream,
-    uncompressed_name,
-)
+from dcme_w2v.files.atomic import NOT_TEXT, atomic_write, is_stream, suffixes_of
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, U8, infinite_row
 from dcme_w2v.numeric.parallel import ordered_map
@@ -128,7 +122,8 @@ def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
 
 def metadata_of(path: PathLike) -> Path:
     """Return the path of the words file that accompanies an Embedding Projector file."""
-    return Path(uncompressed_name(path)).with_suffix(".metadata.tsv")
+    name = os.fspath(path)
+    return Path(name[: len(name) - len(suffixes_of(path)[1])]).with_suffix(".metadata.tsv")
 
 
 def _write_projector(path: PathLike, tables: WordTables, header: bool) -> None:
@@ -213,21 +208,21 @@ def check_target(path: PathLike, format: str | None) -> str:
         By default the format of the suffix, which must then be a suffix of word vectors.
     """
     check_format(format)
-    name, suffix = path_name(path), uncompressed_name(path).suffix
-    of_suffix = (known for known, one in FORMATS.items() if one.suffix == suffix.lower() != "")
+    name, (suffix, compression) = path_name(path), suffixes_of(path)
+    of_suffix = (known for known, one in FORMATS.items() if one.suffix == suffix != "")
     chosen = format or next(of_suffix, "text")
     if chosen == "safetensors":
         check_model_target(path, KIND)
-    elif chosen in ("fasttext", "parquet") and compression_of(path) is not None:
+    elif chosen in ("fasttext", "parquet") and compression:
         raise UsageError(
             f"{name}: {chosen} files cannot be written compressed; use a name that ends in {suffix}"
         )
-    if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
+    if format is None and chosen == "text" and suffix in _NO_VECTORS:
         raise UsageError(
             f"{name}: vectors cannot be written to a {suffix} file; choose a .safetensors, .bin "
             "or .txt file"
         )
-    if format is None and suffix.lower() in _NOT_SO:
+    if format is None and suffix in _NOT_SO:
         warn(
             f"{name}: vectors will be written as word2vec text, not in the {suffix} format; "
             "choose a .txt, .bin or .safetensors file"
