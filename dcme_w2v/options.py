@@ -290,16 +290,12 @@ class CheckpointOptions(Checked):
         return float(self.checkpoint_every[:-1]) * unit
 
 
-def _share(given: str | None) -> float | None:
-    """Convert --holdout to a fraction; return None if it is a file name or is not given."""
-    try:
-        return None if given is None else float(given)
-    except ValueError:
-        return None
-
-
 def _check_share(given: str) -> None:
-    if (share := _share(given)) is not None and not 0 < share < 1:
+    try:
+        share = float(given)
+    except ValueError:  # the name of a file
+        return
+    if not 0 < share < 1:
         raise UsageError(
             f"--holdout={given} must be a fraction between 0 and 1, or a file (./{given} for "
             "a file with this name)"
@@ -326,7 +322,10 @@ class HoldoutOptions(Checked):
     @property
     def fraction(self) -> float | None:
         """The fraction of lines to hold out, or None if --holdout names a file or is not given."""
-        return _share(self.holdout)
+        try:
+            return None if self.holdout is None else float(self.holdout)
+        except ValueError:
+            return None
 
     @property
     def file(self) -> str | None:

@@ -16,6 +16,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.numeric.estimators import check_all_labeled, check_weights, options_of, parameters
 from dcme_w2v.numeric.sklearn_base import Estimator, check_features, check_training
+from dcme_w2v.numeric.sparse_rows import is_dense
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.executor import on_cluster
 from dcme_w2v.training.progress import Reporter, reporting_to
@@ -37,7 +38,6 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
-from .solver import is_dense
 from .trainer import (
     ClassifierTrainer,
     Scorer,

@@ -11,7 +11,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
-from dcme_w2v.numeric.sparse_rows import CompressedRows
+from dcme_w2v.numeric.sparse_rows import CompressedRows, is_dense
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from . import predict
@@ -20,7 +20,6 @@ from .labeled import Labeled
 from .model import Classifier, load_classifier
 from .options import MAX_LEVELS, ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
-from .solver import is_dense
 from .trainer import Weights
 
 MORE = 1.01  # stop searching when 50% more weights enlarge the file by less than 1%

@@ -9,22 +9,16 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
-from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix
+from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix, is_dense
 
 from .options import ClassifyOptions
 from .trainer import Weights, rows_at_once
 
-DENSE = 0.25  # rows are dense if more than this fraction of their values is nonzero
 # Assumed curvature of the loss: p (1 - p) for a class probability p of about 0.05 or 0.95.
 # Assuming the maximum curvature, 0.25, would take more iterations.
 CURVATURE = 0.05
 ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss that is due to float32 scores
-
-
-def is_dense(rows: AnyRows) -> bool:
-    """Return whether rows are dense, as numeric features are, rather than sparse like text."""
-    return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
 
 
 def solve(

@@ -38,6 +38,11 @@ def check_lengths(words: Words, where: str) -> None:
         )
 
 
+def no_faults() -> I64:
+    """Return an empty fault table: the count, first row and byte offset of each kind of fault."""
+    return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+
+
 class Words(Sealed, Immutable, Sequence[str]):
     """A sequence of distinct words with fast lookup of a word's index.
 
@@ -228,7 +233,7 @@ class Vocabulary(Words):
         CorpusError
             The file cannot be read.
         """
-        name, faults = path_name(path), np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+        name, faults = path_name(path), no_faults()
         data = np.frombuffer(read_whole(name), dtype=np.uint8)
         if not len(data):
             raise FormatError(f"{name} contains no words; use a file with lines 'WORD COUNT'")

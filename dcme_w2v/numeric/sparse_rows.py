@@ -26,6 +26,7 @@ MOST_SQUARES = 4
 COMMON = 0.05
 # Fraction of the mean diagonal entry that is added to make the matrix positive definite.
 RIDGE = 1e-4
+DENSE = 0.25  # rows are dense if at least this fraction of their values is nonzero
 
 
 class CompressedRows:
@@ -106,6 +107,11 @@ def is_sparse(matrix: Any) -> bool:
 def as_matrix(rows: AnyRows) -> csr_matrix:
     """Return rows as a csr_matrix without copying their arrays."""
     return rows.matrix() if isinstance(rows, CompressedRows) else rows
+
+
+def is_dense(rows: AnyRows) -> bool:
+    """Return whether rows are dense, as numeric features are, rather than sparse like text."""
+    return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
 
 
 def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:

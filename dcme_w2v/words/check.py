@@ -19,10 +19,9 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     LENGTH,
     RowReader,
     kind_of_file,
-    no_faults,
     open_rows,
 )
-from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.formats.vocabulary import Words, no_faults
 from dcme_w2v.platform import PathLike, path_name
 
 from .neighbors import squared_lengths

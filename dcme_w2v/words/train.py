@@ -38,7 +38,7 @@ from dcme_w2v.formats.corpus import CorpusLike, Sentences, check_file, paths_or_
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import audit_line, check_target, manifest_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.numeric.arrays import Array
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
@@ -589,23 +589,18 @@ def result_of(
         matrix = training.subwords.vectors_of(words, training.input)
     else:
         matrix = combined(training.input, training.output, job.output_vectors, in_place)
-    return _vectors(training, words, matrix, manifest or _made(job), has_context(job))
+    subwords = training.subwords
+    return Vectors(
+        words, matrix, words.counts, neighbors=training.neighbors,
+        manifest=manifest or _made(job),
+        context=Vectors(words, training.output, words.counts) if has_context(job) else None,
+        subwords=None if subwords is None else replace(subwords, own=training.input),
+    )  # fmt: skip
 
 
 def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
     """Return the manifest entries that record the options and the tokenizer of a run."""
     return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
-
-
-def _vectors(
-    training: Trained, words: Vocabulary, matrix: F32, manifest: Mapping[str, Any], both: bool
-) -> Vectors:
-    subwords = training.subwords
-    return Vectors(
-        words, matrix, words.counts, neighbors=training.neighbors, manifest=manifest,
-        context=Vectors(words, training.output, words.counts) if both else None,
-        subwords=None if subwords is None else replace(subwords, own=training.input),
-    )  # fmt: skip
 
 
 def save_results(
@@ -629,7 +624,7 @@ def save_results(
     if not suffix and job.output_tables is not None:
         # Also save the unsummed input and context vectors, so that another run can start from them.
         made = _made(job, output_vectors="input")
-        tables = _vectors(training, words, training.input, made, True)
+        tables = found.changed(vectors=training.input, manifest=made)
         save = partial(save_vectors, tables=tables, format="safetensors")
         results.append((job.output_tables, "tables", save))
     write_with_fallback(*results, saved=saved)

@@ -21,11 +21,11 @@ from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike, path_name, peak_memory
 
 from ..artifact import check_model_target, load_model, recorded_arguments, save_model, words_arrays
-from ..vocabulary import Vocabulary, Words, check_lengths
+from ..vocabulary import Vocabulary, Words, check_lengths, no_faults
 from .fasttext import LONGEST, read_fasttext, write_fasttext
 from .subwords import Subwords
 from .tables import NEIGHBORS, T, WordTables, blocks_of
-from .vectors_reader import DUPLICATE, FAULT_NAMES, MAX_DIM, Part, RowReader, no_faults, open_rows
+from .vectors_reader import DUPLICATE, FAULT_NAMES, MAX_DIM, Part, RowReader, open_rows
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
 # Kind in checkpoint files, whose arrays have the same names as in vector files.

@@ -19,7 +19,7 @@ from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..vocabulary import Words
+from ..vocabulary import Words, no_faults
 
 # Maps each unsupported vector format to the end of an error message: the format and a remedy.
 _FOREIGN = {
@@ -75,11 +75,6 @@ _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*"
 _LOOKED_AT = 100  # number of rows from which the vector dimension is detected if there is no header
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-
-
-def no_faults() -> I64:
-    """Return an empty fault table: the count, first row and byte offset of each kind of fault."""
-    return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 def word_faults(words: Words) -> I64:

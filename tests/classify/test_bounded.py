@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
-from dcme_w2v.numeric.bounded import minimize
+from dcme_w2v.classify.calibration import minimize
 
 CENTER = np.array([0.5, -2.0, 3.0])
 
