@@ -45,7 +45,7 @@ from .constants import (
     TRIAL_EPOCHS,
     UNEQUAL,
 )
-from .labeled import Labeled
+from .labeled import Labeled, instances_of
 from .metrics import check_scores, log_softmax, ndcg, relevance
 from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
 from .solver import solve
@@ -641,7 +641,7 @@ class Search:
             return _Trial(np.full(len(held), -math.inf))
         if not self._keeps:
             return _Trial(np.concatenate(pieces))
-        scores, known = np.concatenate(pieces), np.unique(part.instances()[1])
+        scores, known = np.concatenate(pieces), np.unique(instances_of(part.labels)[1])
         has = np.array([own[0] in known for own in out.labels]) if not problem.several else None
         figures = measure(scores, out.labels)
         bias = weights.intercepts
@@ -655,7 +655,7 @@ class Search:
 
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
         """Train on a subset of the documents; adjust the L2 penalty to the subset's weight."""
-        documents, labels = data.instances()
+        documents, labels = instances_of(data.labels)
         l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         epochs = options.epochs or 1
         if options.solver == "dual":

@@ -344,11 +344,11 @@ def read(
     def training() -> Iterator[Text]:
         nonlocal without, is_held
         for document in _bounded(docs, text.read(docs)):
-            is_labeled = _is_labeled(document, takes_none)
-            without += not is_labeled
-            if not (is_labeled or keep_unlabeled) or (weight := _weight_of(document)) == [0.0]:
+            named = document.labels if takes_none else tuple(document.labels)
+            without += not named
+            if not (named or keep_unlabeled) or (weight := _weight_of(document)) == [0.0]:
                 continue
-            if is_labeled:
+            if named:
                 found.add(document)
                 if document.is_first:
                     is_held = share is not None and random.random() < share
@@ -356,7 +356,7 @@ def read(
                     held.append((document, weight))
                     continue
             weights.extend(weight)
-            kept.append(document.labels if is_labeled else ())
+            kept.append(named)
             is_first.append(document.is_first)
             yield document.text
         if not kept and (held or not keep_unlabeled):
@@ -372,7 +372,8 @@ def read(
     found.warn(text.is_by_token)
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
-        given = ((one, _weight_of(one)) for one in every if _is_labeled(one, takes_none))
+        labeled = (one for one in every if (one.labels if takes_none else len(one.labels)))
+        given = ((one, _weight_of(one)) for one in labeled)
         held = [one for one in given if one[1] != [0.0]]
     rows, own = text.transform(one.text for one, _ in held), (is_first, None, text, texts)
     names, of_held = [one.labels for one, _ in held], [n for _, some in held for n in some]
@@ -399,10 +400,6 @@ def _weight_of(document: Document) -> list[float]:
             "number; correct the weight"
         )
     return [weight]
-
-
-def _is_labeled(document: Document, takes_none: bool) -> bool:
-    return bool(document.labels if takes_none else len(document.labels))
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:

@@ -26,7 +26,7 @@ from .choose import MIN_COMPARED, Problem
 from .constants import SMALL
 from .fit import Fitted, Job, RemoteTraining, fit_linear, resource_estimate
 from .indicator import is_indicator, label_sets
-from .labeled import Labeled, class_weights, of_documents
+from .labeled import Labeled, class_weights, instances_of, of_documents
 from .metrics import check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -346,7 +346,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         options, data = problem.options({}), problem.data
         start = None if first else resized(self._linear().copy(), problem.classes)
         training = ClassifierTrainer(
-            data.matrix, *data.instances(), problem.classes,
+            data.matrix, *instances_of(data.labels), problem.classes,
             replace(options, min_lr=options.lr), start, data.instance_weights(),
         )  # fmt: skip
         training.epoch(0)

@@ -40,7 +40,7 @@ from .choose import (
 )
 from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, TRIAL_DOCUMENTS
 from .label_tree import ROOT, Forest, train_trees
-from .labeled import Labeled
+from .labeled import Labeled, instances_of
 from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import TREES, ClassifyOptions
 from .solver import solve
@@ -404,12 +404,12 @@ class Task:
     ) -> None:
         self.data, self.classes, self.options, self.holdout = data, classes, options, holdout
         self.job, self.multilabel = job or Job(), multilabel
-        self.learned = (data.matrix, *data.instances(), classes, options)
+        self.learned = (data.matrix, *instances_of(data.labels), classes, options)
         start = self.job.start
         if start is not None:
             self.learned = (
                 start.rows(data.matrix),
-                *data.instances(),
+                *instances_of(data.labels),
                 classes,
                 _second_half(options, start),
             )
@@ -649,7 +649,7 @@ class RemoteTraining(Protocol):
 
 
 def _hash_of(data: Labeled) -> str:
-    matrix, (documents, labels) = data.matrix, data.instances()
+    matrix, (documents, labels) = data.matrix, instances_of(data.labels)
     arrays = [matrix.indptr, matrix.indices, matrix.data, documents, labels]
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])
 

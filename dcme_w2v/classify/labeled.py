@@ -91,17 +91,13 @@ class Labeled:
         found = self.weights.astype(np.float64)
         return found / found.sum()
 
-    def instances(self) -> tuple[I64, I32]:
-        """Return the document index and class index of each document-label pair (instance)."""
-        return instances_of(self.labels)
-
     def instance_weights(self) -> F32 | None:
         """Return the weight of each instance."""
-        return None if self.weights is None else self.weights[self.instances()[0]]
+        return None if self.weights is None else self.weights[instances_of(self.labels)[0]]
 
     def counts(self, classes: int) -> F64:
         """Return the total weight of the documents in each class."""
-        found = np.bincount(self.instances()[1], self.instance_weights(), classes)
+        found = np.bincount(instances_of(self.labels)[1], self.instance_weights(), classes)
         return found.astype(np.float64)
 
     def some(self, chosen: I64) -> Labeled:

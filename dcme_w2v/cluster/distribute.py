@@ -15,7 +15,7 @@ import numpy as np
 
 from dcme_w2v.classify.calibration import likeliest_factors
 from dcme_w2v.classify.fit import EndIteration, Task, scores_of
-from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.labeled import Labeled, instances_of
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import loss_and_gradient_at, minimized
 from dcme_w2v.classify.trainer import Weights
@@ -83,7 +83,7 @@ def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) 
     """Return the gradient and the loss of the given weights on a shard's documents."""
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
-    documents, labels = data.instances()
+    documents, labels = instances_of(data.labels)
     by_instance = data.instance_weights()
     loss, found = loss_and_gradient_at(
         weights, data.matrix, documents, labels, options, by_instance

@@ -17,7 +17,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.labeled import instances_of
 from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
@@ -148,6 +148,5 @@ def _numbered(job: FuseJob, read: Dataset, text: TextFeatures | None) -> tuple[l
     if not read.labels:
         raise CorpusError(no_labels(job.docs, text))
     job.check_classes(read.classes)
-    labeled = Labeled(read.matrix, numbers_of(read.labels, read.classes))
-    documents, numbers = labeled.instances()
+    documents, numbers = instances_of(numbers_of(read.labels, read.classes))
     return list(read.classes), numbers.astype(np.int64), documents

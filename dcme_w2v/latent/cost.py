@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
-from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.labeled import instances_of
 from dcme_w2v.classify.trainer import PAD, Weights
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
@@ -54,7 +54,7 @@ class Observations:
         """Combine documents with their labels; without labels, each document is its own label."""
         if labels is None:
             labels, classes = [(OWN,)] * matrix.shape[0], 0
-        return cls(matrix, *Labeled(matrix, labels).instances(), classes)
+        return cls(matrix, *instances_of(labels), classes)
 
     @property
     def count(self) -> int:

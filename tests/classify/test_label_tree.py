@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core.models import LabelTree, SparseRows
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.label_tree import ARRAYS, centroids, coded, decoded, train_trees
-from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.labeled import Labeled, instances_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.errors import UsageError
@@ -80,9 +80,7 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
     monkeypatch.setattr(label_tree, "LEAF", 20)
     monkeypatch.setattr(label_tree, "TREES", 1)
     rows, labels = documents(1500)
-    (tree,) = train_trees(
-        rows, *Labeled(rows, labels).instances(), LABELS, options_of(), lambda done: None
-    )
+    (tree,) = train_trees(rows, *instances_of(labels), LABELS, options_of(), lambda done: None)
     nodes = len(tree.arrays["children"]) - 1
     assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
     for beam in (2, 10):
@@ -109,7 +107,9 @@ def test_of_equal_scores_the_first_labels_are_best():
 def test_training_does_not_depend_on_the_number_of_threads():
     data = Labeled(*documents(800))
     one, two = (
-        train_trees(data.matrix, *data.instances(), LABELS, replace(options_of(), threads=n), print)
+        train_trees(
+            data.matrix, *instances_of(data.labels), LABELS, replace(options_of(), threads=n), print
+        )
         for n in (1, 2)
     )
     assert one
