@@ -192,10 +192,19 @@ def _trained(
 ) -> tuple[Classifier, Labeled | None, list[str]]:
     """Return the compressed model, the held-out documents, and the names of the chosen settings.
 
-    The table of all weights is freed, because the next steps may take as much memory.
+    A `KeyboardInterrupt` gets the current model as its attribute `partial`. The table of all
+    weights is freed, because the next steps may take as much memory.
     """
-    fitted = models.fitted(problem, work)
-    model, corpus = models.model(fitted), models.corpus
+    try:
+        fitted = fit_linear(problem, work)
+    except KeyboardInterrupt as error:
+        if isinstance(partial := getattr(error, "partial", None), Fitted):
+            error.partial = models.model(partial)  # type: ignore[attr-defined]
+        raise
+    corpus = models.corpus
+    if models.before is not None and work.start is not None:
+        models.before.calibrate(fitted, work.start, corpus, work.reporter)
+    model = models.model(fitted)
     model.record["read_seconds"] = round(read_seconds, 3)
     model.record["train_seconds"] = round(fitted.seconds, 3)
     cluster = fitted.cluster or {}
@@ -250,7 +259,7 @@ class _Models:
         remote: RemoteTraining | None,
         before: Continued | None,
     ) -> None:
-        self._job, self._sets, self._remote, self._before = job, sets, remote, before
+        self._job, self._sets, self._remote, self.before = job, sets, remote, before
         self.corpus = sets.under({})
 
     def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
@@ -282,18 +291,6 @@ class _Models:
         text = self.corpus.text
         return asdict(features.with_lead() if text is None else text.options)
 
-    def fitted(self, problem: Problem, work: Job) -> Fitted:
-        """Fit the weights; on `KeyboardInterrupt`, attach the current model as `partial`."""
-        try:
-            fitted = fit_linear(problem, work)
-        except KeyboardInterrupt as error:
-            if isinstance(partial := getattr(error, "partial", None), Fitted):
-                error.partial = self.model(partial)  # type: ignore[attr-defined]
-            raise
-        if self._before is not None and work.start is not None:
-            self._before.calibrate(fitted, work.start, self.corpus, work.reporter)
-        return fitted
-
     def model(self, fitted: Fitted) -> Classifier:
         """Create a model from fitted weights."""
         corpus = self.corpus
@@ -307,11 +304,11 @@ class _Models:
             record["choice"] = fitted.choice.record
         if fitted.cluster is not None:
             record["cluster"] = fitted.cluster
-        if self._before is not None:
-            record = self._before.added(record)
+        if self.before is not None:
+            record = self.before.added(record)
         threshold = THRESHOLD if fitted.threshold is None else fitted.threshold
         own = (corpus.classes, corpus.text, fitted.options, corpus.multilabel, threshold, record)
-        before = self._before
+        before = self.before
         kind = self._job.label_kind or (before.model.label_kind if before else "text")
         return Classifier(*own, fitted.calibration, kind, weights=fitted.scorer)
 
