@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
@@ -65,14 +66,14 @@ EXPLICIT = "\0"
 
 
 # `ParamType` is generic only in later versions of click.
+@dataclass(frozen=True)
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A parameter type that leaves invalid values unchanged, so that the dataclass reports them."""
 
     name = "value"
 
-    def __init__(self, kind: type, choices: tuple[str, ...]) -> None:
-        self.kind = kind
-        self.choices = choices
+    kind: type
+    choices: tuple[str, ...] = ()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert a value, such as 2^20, to its type; if this fails, return the value unchanged."""
@@ -126,7 +127,7 @@ def flag(
     names = [*flags.split(","), *([name] if name else [])]
     shape: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
     if low is not None:
-        shape["type"] = Value(int, ())
+        shape["type"] = Value(int)
         spelled = max(flags.split(","), key=len)
         shape["declared"] = Declaration(spelled, int, False, None, help, minimum=low, maximum=high)
     return click.option(
