@@ -18,9 +18,8 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .cost import Cost, Observations
-from .model import LatentClassifier
+from .model import LatentClassifier, reduced
 from .options import EPOCHS, LatentOptions, resolved
-from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # number of L-BFGS iterations per M-step

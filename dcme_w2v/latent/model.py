@@ -17,11 +17,10 @@ from dcme_w2v.declarations import threads_of, whole_number
 from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array, specificity, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread
-from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.numeric.sparse_rows import as_matrix, fit_columns
 from dcme_w2v.platform import PathLike
 
 from .options import LatentOptions
-from .reduction import reduced
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -29,6 +28,19 @@ if TYPE_CHECKING:
 KIND = "latent"
 MIN_ALPHA = 1e-300  # lower bound on the label probabilities in alpha
 _SUM = 1e-3  # maximum deviation of a row sum in alpha from 1
+ROWS = 4096  # number of document rows that are projected at a time
+
+
+def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
+    """Project rows onto singular vectors, and scale all nonzero projections to unit length."""
+    from scipy.sparse import csr_matrix
+
+    matrix = as_matrix(matrix)
+    data = np.empty((matrix.shape[0], right.shape[1]), dtype=np.float32)
+    for begin in range(0, len(data), ROWS):
+        part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)
+        data[begin : begin + ROWS] = unit_vectors(part)
+    return csr_matrix(data)
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +59,7 @@ class LatentClassifier(Predictor):
     alpha : ndarray of float32, shape (latent, classes), or None
         p(label | latent class); None if the latent classes are the classes.
     right : ndarray of float32, shape (features, dimensions), or None
-        The reduction of the rows; see `dcme_w2v.latent.reduction.reduced`.
+        The reduction of the rows; see `reduced`.
     clusters : bool
         Whether it was fitted without labels.
     """
