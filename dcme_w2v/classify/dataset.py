@@ -373,8 +373,7 @@ def read(
     if holdout.file is not None:
         every = text.read([like(holdout.file, docs[0])])
         labeled = (one for one in every if (one.labels if takes_none else len(one.labels)))
-        given = ((one, _weight_of(one)) for one in labeled)
-        held = [one for one in given if one[1] != [0.0]]
+        held = [(one, weight) for one in labeled if (weight := _weight_of(one)) != [0.0]]
     rows, own = text.transform(one.text for one, _ in held), (is_first, None, text, texts)
     names, of_held = [one.labels for one, _ in held], [n for _, some in held for n in some]
     found_held = [one.text for one, _ in held] if texts or text.keeps_counts else []
