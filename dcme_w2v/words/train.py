@@ -120,37 +120,6 @@ class TrainJob(
     corpus: tuple[Source, ...] = ()
     text: Sentences | None = None
 
-    @classmethod
-    def of(
-        cls, corpus: Sequence[Source], given: Mapping[str, Any], text: Sentences | None = None
-    ) -> TrainJob:
-        """Create a job from the given options, using defaults for all other options.
-
-        Warns about options without effect.
-
-        Parameters
-        ----------
-        corpus : sequence of str
-            Paths.
-        given : mapping
-            Options by name. `read_vocab` may be a mapping of words to counts.
-        text : Sentences, optional
-            The corpus if it is not in files.
-
-        Raises
-        ------
-        UsageError
-            An option is not valid, or conflicts with another one.
-        """
-        values = with_preset(options_in(PresetOptions), given)
-        if isinstance(values.get("read_vocab"), Mapping):
-            values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
-        job = cls(corpus=tuple(corpus), text=text, **values)
-        check_conflicts(FIELDS.values(), vars(job), given)
-        if job.output is None:
-            return job
-        return filled(job, {"format": check_target(job.output, job.format)})
-
 
 OPTIONS = TrainJob.__bases__
 FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
@@ -229,7 +198,13 @@ def train(
         )
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
-    job = TrainJob.of(paths, given, sentences)
+    values = with_preset(options_in(PresetOptions), given)
+    if isinstance(values.get("read_vocab"), Mapping):
+        values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
+    job = TrainJob(corpus=tuple(paths), text=sentences, **values)
+    check_conflicts(FIELDS.values(), vars(job), given)
+    if job.output is not None:
+        job = filled(job, {"format": check_target(job.output, job.format)})
     with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
         try:
             if job.cluster is None:

@@ -23,7 +23,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError, in_python_terms, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions, resolved
-from dcme_w2v.words.train import TrainJob
+from dcme_w2v.words.train import train
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 
@@ -241,8 +241,9 @@ def test_the_default_rate_of_dcme_falls_where_its_steps_add_up(given, rate):
 )
 def test_blocks_are_refused_where_they_are_not_supported(flag, given):
     with pytest.raises(UsageError, match=f"block=16 is not supported with {flag}; "):
-        TrainJob.of(["c"], {**given, "block": 16})
-    assert TrainJob.of(["c"], {**given, "block": 1}).block == 1
+        train("c", **given, block=16)
+    found = train(["a b"] * 9, **given, block=1, min_count=1, dim=2, threads=1)
+    assert found.manifest["options"]["block"] == 1
 
 
 # ---- errors ----
