@@ -179,8 +179,8 @@ GUARDS = {
         "test_an_output_that_is_an_input_is_an_error",
         "test_redirected_standard_input_and_output_are_checked",
     ],
-    "A command also fails if an": ["test_an_output_in_an_input_folder_is_an_error"],
-    "A command also fails if two": ["test_two_equal_outputs_are_an_error"],
+    "A command fails if an": ["test_an_output_in_an_input_folder_is_an_error"],
+    "A command fails if two": ["test_two_equal_outputs_are_an_error"],
     "Files are written atomically:": [
         "test_a_failed_write_keeps_the_old_model",
         "test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing",
