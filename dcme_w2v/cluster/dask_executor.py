@@ -345,7 +345,6 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=temporary_folder()) as folder,
         dask.config.set({name: environment, "temporary-directory": folder}),
     ):
-        before = set(multiprocessing.active_children())
         cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]
             scheduler={"cls": _Scheduler, "options": {**common, "dashboard": False}},
             workers={k: {"cls": distributed.Nanny, "options": options} for k in range(workers)},
@@ -355,13 +354,25 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
         try:
             yield cluster
         finally:
-            for nanny in cluster.workers.values():
+            nannies = list(cluster.workers.values())
+            for nanny in nannies:
                 nanny.auto_restart = False
+            own = _processes(nannies)
             _close(cluster)
+            own |= _processes(nannies)  # a worker that was starting has a process now
             # Workers ignore SIGTERM, so Python would wait for a worker that is still running.
-            for process in set(multiprocessing.active_children()) - before:
-                if process.name.startswith("Dask Worker"):
+            for process in multiprocessing.active_children():
+                if process.pid in own:
                     process.kill()
+
+
+def _processes(nannies: Sequence[Any]) -> set[int]:
+    """Return the IDs of the worker processes that nannies have started."""
+    found = set()
+    for nanny in nannies:
+        with contextlib.suppress(ValueError):  # the process has just ended
+            found.add(nanny.pid)
+    return found
 
 
 class _LocalWorker(distributed.WorkerPlugin):

@@ -476,13 +476,16 @@ if __name__ == "__main__":
 
 
 def test_workers_that_dask_does_not_stop_are_killed(monkeypatch):
-    """Python waits at exit for processes that are left, and workers ignore SIGTERM."""
-    with monkeypatch.context() as patch, open_cluster("local:1") as cluster:
-        [pid] = cluster._client.run(os.getpid).values()
-        [process] = [one for one in multiprocessing.active_children() if one.pid == pid]
-        patch.setattr(dask, "_close", lambda owner: None)
-    process.join(PATIENCE)
-    assert process.exitcode == -signal.SIGKILL
+    """Python waits at exit for processes that are left; workers of another cluster are kept."""
+    with contextlib.ExitStack() as stack:
+        with monkeypatch.context() as patch, open_cluster("local:1") as cluster:
+            other = stack.enter_context(open_cluster("local:1"))
+            [pid], kept = (one._client.run(os.getpid).values() for one in (cluster, other))
+            [process] = [one for one in multiprocessing.active_children() if one.pid == pid]
+            patch.setattr(dask, "_close", lambda owner: None)
+        process.join(PATIENCE)
+        assert process.exitcode == -signal.SIGKILL
+        assert [*other._client.run(os.getpid).values()] == [*kept]
 
 
 def test_workers_end_when_the_program_is_killed(tmp_path):

@@ -51,10 +51,13 @@ FAULTS = [
     Fault("UTF-8: surrogates are valid", "csrc/text", "lead == 0xed ? 0x9f", "lead == 0xed ? 0xbf", "encode c/text"),
     Fault("UTF-8: overlong sequences are valid", "csrc/text", "lead == 0xe0 ? 0xa0", "lead == 0xe0 ? 0x80", "encode c/text"),
     Fault("vocabulary: merged counts are lost", "csrc/text", "    v->counts[slot->id] += count;", "    v->counts[slot->id] = count;", "encode vocabulary"),
+    Fault("vocabulary: words are not counted", "csrc/text", "    v->counts[slot->id]++;\n    if (e->ids)", "    v->counts[slot->id] = 1;\n    if (e->ids)", "encode"),
     # ---- the core: documents, classes, levels
     Fault("hinge: no margin", "csrc/classify", "return MARGIN > score ? MARGIN - score : 0;", "return 0 > score ? MARGIN - score : 0;", "gradients"),
     Fault("hinge: other labels are errors", "csrc/classify", "scores[*one - column] = missed[one - label];", "scores[*one - column] = 0;", "gradients"),
     Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify gradients classify_loss"),
+    Fault("dual solver: lambda without weights of documents", "csrc/classify/dual_hinge.c", "total += instances->weights ? instances->weights[i] : 1;", "total += 1;", "dual"),
+    Fault("dual solver: a document's weight is lost", "csrc/classify/dual_hinge.c", "(real)(me->shared->lambda / batch->weights[d])", "(real)me->shared->lambda", "dual"),
     Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),
     Fault("SCDV: threshold is not applied", "csrc/documents", "value != 0 && fabsf(value) >= threshold", "value != 0", "documents scdv"),
     Fault("levels: numbers on the other side of a border", "dcme_w2v/numeric/levels.py", "(grid[1:] + grid[:-1]) / 2, numbers", "grid[1:], numbers", "numeric"),
@@ -74,6 +77,8 @@ FAULTS = [
     Fault("truncated archives are read without a word", "dcme_w2v/files", "                    if self._begins:\n                        return", "                    if True:\n                        return", "corpus compression"),
     Fault("a folder that cannot be replaced is lost", "dcme_w2v/formats/vectors", "                old.rename(target)\n            _remove(temporary)", "                pass\n            _remove(temporary)", "static_folder"),
     Fault("another name of a trained file is held out", "dcme_w2v/formats", "if path in held or same:", "if path in held:", "heldout"),
+    Fault("another name of an input is overwritten", "dcme_w2v/files/paths.py", "target.identity is not None and target.identity == other.identity", "target.path == other.path", "paths"),
+    Fault("another user's link is followed", "dcme_w2v/files/atomic.py", "if _is_planted(link, place.parent):", "if False:", "hostile_files"),
     # ---- numeric
     Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "numeric"),
     Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "numeric"),
@@ -88,6 +93,7 @@ FAULTS = [
     Fault("lengths of the first rows are kept for all", "dcme_w2v/words", "            if limit is None:  # cache only", "            if True:  # cache only", "neighbors"),
     Fault("uSIF: weight of unseen words", "dcme_w2v/sentences", "unseen_weight=2.0", "unseen_weight=1.0", "sentences"),
     Fault("search: the tokenizer is not loaded", "dcme_w2v/search", "        found.tokenizer = Tokenizer.of_entry(model.description, str(path))\n", "", "search"),
+    Fault("BM25: long documents are preferred", "dcme_w2v/search", "k1 * (1 - b + b * lengths / mean)", "k1 * (1 - b + b * mean / lengths)", "search"),
     # ---- classifiers
     Fault("metrics: ties count for the model", "dcme_w2v/classify", "(row >= row[label]).sum() for label in known", "(row > row[label]).sum() + 1 for label in known", "classify_metrics"),
     Fault("metrics: discounts start at log2(1)", "dcme_w2v/classify", "np.arange(2, max(RANKS) + 2)", "np.arange(3, max(RANKS) + 3)", "classify_metrics"),
@@ -95,6 +101,8 @@ FAULTS = [
     Fault("threshold: one label too many", "dcme_w2v/classify", "best = least - 1 + int(f1[least - 1 :].argmax())", "best = int(f1.argmax())", "classify_metrics classify"),
     Fault("held-out figures: weights are lost", "dcme_w2v/classify", "weights = None if data.weights is None else data.weights[rows]", "weights = None", "classify_weights"),
     Fault("factors: weights are lost", "dcme_w2v/classify", "own = np.ones(len(rows)) if weights is None else weights[rows]", "own = np.ones(len(rows))", "classify_weights"),
+    Fault("compressed models: damage is not noticed", "dcme_w2v/classify/compact.py", "if unpacker.eof and not unpacker.unused_data:", "if True:", "small_models"),
+    Fault("compressed models: weights of documents are lost", "dcme_w2v/classify/small.py", "if data.weights is not None:", "if False:", "small_models"),
     # ---- document vectors, few labels, latent classes
     Fault("mixture: scatter of the means is added", "dcme_w2v/scdv", "(points.scatter - (means * counts[:, None]).T @ means) / count", "(points.scatter + (means * counts[:, None]).T @ means) / count", "mixture"),
     Fault("mixture: posteriors are not normalized", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
@@ -110,4 +118,6 @@ FAULTS = [
     Fault("mixing: share of the sum", "dcme_w2v/cluster", "    found /= shards\n", "", "mixing"),
     Fault("mixing: eigenvalues below zero", "dcme_w2v/cluster", "common + (second - common) / context", "common - (second - common) / context", "mixing"),
     Fault("offsets: a shard's documents do not count", "dcme_w2v/cluster", "weights=[counts[-1] for counts in self._counts]", "weights=None", "mixing"),
+    Fault("workers: weights of documents are not sent", "dcme_w2v/cluster", "submit(given_value, own,", "submit(given_value, dataclasses.replace(own, weights=None),", "cluster_classify"),
+    Fault("local workers stay", "dcme_w2v/cluster", "                    process.kill()\n", "                    pass\n", "cluster_faults"),
 ]  # fmt: skip
