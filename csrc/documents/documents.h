@@ -7,6 +7,8 @@
 #include "dcme.h"
 #include "kernels/kernels.h"
 
+#include <stdbool.h>
+
 /* The words. `vectors` has rows of `stride` numbers, dcme_stride(dim), padded with zeros. The
  * posteriors of word w are at starts[w] .. starts[w + 1] - 1. */
 typedef struct {
@@ -55,10 +57,12 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
 /* Count the parts of documents, such as the n-grams of their words. The parts of word w are at
  * starts[w] .. starts[w + 1] - 1 of `parts`. Row i of the result, at row_starts[i] ..
  * row_starts[i + 1] - 1 of `columns` and `counts`, has the parts of document i by first appearance.
- * `columns` may be NULL, in which case only `row_starts` (documents->count + 1) is written. `place`
- * has a number for each part, which must be -1. */
+ * The first `lead` words of a document count twice. `columns` may be NULL, in which case only
+ * `row_starts` (documents->count + 1) is written. `place` has a number for each part, which must be
+ * -1. */
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
-                      int64_t *place, int64_t *row_starts, int32_t *columns, float *counts);
+                      int64_t lead, int64_t *place, int64_t *row_starts, int32_t *columns,
+                      float *counts);
 
 /* Maximum bytes of one entry in svmlight format. */
 enum { DCME_ENTRY_BYTES = 36 };
@@ -67,7 +71,15 @@ enum { DCME_ENTRY_BYTES = 36 };
  */
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);
 
-/* Scale each of two blocks of columns to unit length within every row. Row i is at starts[i] ..
- * starts[i + 1] - 1 of `columns` and `values`; `is_second` has one flag per column. */
-void dcme_scale_blocks(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
-                       const uint8_t *is_second);
+/* Multiply the counts in n rows, or 1 plus their logarithms, by a factor per column. Row i is at
+ * starts[i] .. starts[i + 1] - 1 of `columns`, `counts` and `values`. Unless `is_second` is NULL, it
+ * has one flag per column, and each of the two blocks of columns is scaled to unit length within
+ * every row. */
+void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
+                        int64_t n, bool is_log, const float *factors, const uint8_t *is_second,
+                        float *values);
+
+/* Add the inner products of all pairs of columns to the lower triangle of `products`, shape (width,
+ * width). Only the n rows that `rows` lists are used; the columns of each row must ascend. */
+void dcme_add_products(const int32_t *columns, const float *values, const int64_t *starts,
+                       const int64_t *rows, int64_t n, int64_t width, float *products);

@@ -1,4 +1,4 @@
-/* Counts, transposes and scales entries of sparse rows, and writes them as text. */
+/* Counts, transposes, weights and multiplies entries of sparse rows, and writes them as text. */
 #include "documents/documents.h"
 
 #include "common/integer.h"
@@ -23,10 +23,11 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
 }
 
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
-                      int64_t *place, int64_t *row_starts, int32_t *columns, float *counts) {
+                      int64_t lead, int64_t *place, int64_t *row_starts, int32_t *columns,
+                      float *counts) {
     int64_t found = row_starts[0] = 0;
     for (int64_t row = 0; row < documents->count; row++) {
-        int64_t begin = found;
+        int64_t begin = found, double_end = documents->starts[row] + lead;
         for (int64_t i = documents->starts[row]; i < documents->starts[row + 1]; i++) {
             uint32_t word = documents->ids[i];
             for (int64_t j = starts[word]; j < starts[word + 1]; j++) {
@@ -39,7 +40,7 @@ void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, co
                     }
                 }
                 if (columns)
-                    counts[*at]++;
+                    counts[*at] += i < double_end ? 2 : 1;
             }
         }
         row_starts[row + 1] = found;
@@ -57,15 +58,34 @@ int64_t dcme_write_entries(char *out, const int32_t *columns, const float *value
     return next - out;
 }
 
-void dcme_scale_blocks(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
-                       const uint8_t *is_second) {
+static float log_count(float count) {
+    float size = fabsf(count);
+    return size > 1 ? copysignf((float)(1 + log(size)), count) : (float)((count > 0) - (count < 0));
+}
+
+void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
+                        int64_t n, bool is_log, const float *factors, const uint8_t *is_second,
+                        float *values) {
     for (int64_t row = 0; row < n; row++) {
         double lengths[2] = {0, 0};
-        for (int64_t i = starts[row]; i < starts[row + 1]; i++)
-            lengths[is_second[columns[i]] != 0] += values[i] * (double)values[i];
+        for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
+            values[i] = (is_log ? log_count(counts[i]) : counts[i]) * factors[columns[i]];
+            if (is_second)
+                lengths[is_second[columns[i]] != 0] += values[i] * (double)values[i];
+        }
         for (int block = 0; block < 2; block++)
             lengths[block] = lengths[block] > 0 ? sqrt(lengths[block]) : 1;
-        for (int64_t i = starts[row]; i < starts[row + 1]; i++)
+        for (int64_t i = starts[row]; is_second && i < starts[row + 1]; i++)
             values[i] = (float)(values[i] / lengths[is_second[columns[i]] != 0]);
     }
+}
+
+void dcme_add_products(const int32_t *columns, const float *values, const int64_t *starts,
+                       const int64_t *rows, int64_t n, int64_t width, float *products) {
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = starts[rows[k]]; i < starts[rows[k] + 1]; i++) {
+            float *of_column = products + columns[i] * width;
+            for (int64_t j = starts[rows[k]]; j <= i; j++)
+                of_column[columns[j]] += values[i] * values[j];
+        }
 }

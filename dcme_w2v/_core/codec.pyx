@@ -130,44 +130,72 @@ def byte_order(const uint8_t[::1] text, const int64_t[::1] offsets):
     return np.asarray(order)
 
 
-def scale_blocks(float[::1] values, const int32_t[::1] columns, const int64_t[::1] starts,
-                 const uint8_t[::1] is_second):
-    """Scale two blocks of columns, told apart by `is_second`, to unit length within every row."""
-    cdef int64_t n = starts.shape[0] - 1
-    check_starts(starts, n, min(values.shape[0], columns.shape[0]))
-    check_below(columns, is_second.shape[0])
-    with nogil:
-        dcme_scale_blocks(&values[0], &columns[0], &starts[0], n, &is_second[0])
-
-
-def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
-              const int64_t[::1] rows, int64_t width):
-    """Return the columns, values and starts of the transposed rows, whose columns ascend.
-
-    Row rows[k] becomes column k.
-    """
-    cdef int64_t k, total = 0, n = rows.shape[0]
-    check_starts(starts, starts.shape[0] - 1, min(values.shape[0], columns.shape[0]))
-    check_below(columns, width)
-    for k in range(n):
+cdef int64_t entries_of(const int64_t[::1] rows, const int64_t[::1] starts) except -1:
+    """Return the number of entries in the listed rows, which must exist."""
+    cdef int64_t k, total = 0
+    for k in range(rows.shape[0]):
         if not 0 <= rows[k] < starts.shape[0] - 1:
             raise ValueError("a row is out of range")
         total += starts[rows[k] + 1] - starts[rows[k]]
+    return total
+
+
+def weight_counts(const float[::1] counts, const int32_t[::1] columns, const int64_t[::1] starts,
+                  bint is_log, const float[::1] factors, is_second):
+    """Return counts, or 1 plus their logarithms, multiplied by their columns' factors.
+
+    Unless `is_second` is None, two blocks of columns, which this array of uint8 distinguishes, are
+    scaled to unit length within every row.
+    """
+    cdef int64_t n = starts.shape[0] - 1, width = factors.shape[0]
+    cdef const uint8_t[::1] flags = is_second if is_second is not None else np.zeros(width, np.uint8)
+    cdef const uint8_t *blocks = &flags[0] if is_second is not None else NULL
+    cdef float[::1] values = np.zeros(counts.shape[0], np.float32)
+    check_starts(starts, n, min(counts.shape[0], columns.shape[0]))
+    check_below(columns, min(width, flags.shape[0]))
+    with nogil:
+        dcme_weight_counts(&counts[0], &columns[0], &starts[0], n, is_log, &factors[0], blocks,
+                           &values[0])
+    return np.asarray(values)
+
+
+def add_products(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
+                 const int64_t[::1] rows, float[:, ::1] products):
+    """Add the inner products of all pairs of columns, in the listed rows, to the lower triangle."""
+    cdef int64_t n = rows.shape[0], width = products.shape[0]
+    check_starts(starts, starts.shape[0] - 1, min(values.shape[0], columns.shape[0]))
+    check_below(columns, min(width, products.shape[1]))
+    entries_of(rows, starts)
+    with nogil:
+        dcme_add_products(&columns[0], &values[0], &starts[0], &rows[0], n, width, &products[0, 0])
+
+
+def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
+              const int64_t[::1] rows, int64_t width, int32_t[::1] to_columns,
+              float[::1] to_values):
+    """Write the transposed rows, whose columns ascend, and return their starts.
+
+    Row rows[k] becomes column k.
+    """
+    cdef int64_t n = rows.shape[0], total = entries_of(rows, starts)
+    check_starts(starts, starts.shape[0] - 1, min(values.shape[0], columns.shape[0]))
+    check_below(columns, width)
+    if min(to_columns.shape[0], to_values.shape[0]) < total:
+        raise ValueError("the transposed rows do not fit into the arrays")
     cdef int64_t[::1] to_starts = np.zeros(width + 1, np.int64)
-    cdef int32_t[::1] to_columns = np.empty(total, np.int32)
-    cdef float[::1] to_values = np.empty(total, np.float32)
     with nogil:
         dcme_transpose(&columns[0], &values[0], &starts[0], &rows[0], n, width, &to_starts[0],
                        &to_columns[0], &to_values[0])
-    return np.asarray(to_columns), np.asarray(to_values), np.asarray(to_starts)
+    return np.asarray(to_starts)
 
 
 def count_parts(const int64_t[::1] texts, const uint32_t[::1] words, const int64_t[::1] starts,
-                const int32_t[::1] parts, int64_t width):
+                const int32_t[::1] parts, int64_t width, int64_t lead):
     """Count the parts of the words in each text; return columns, counts and row starts.
 
     The words of text i are at texts[i] .. texts[i + 1] - 1 of `words`, and the parts of word w at
-    starts[w] .. starts[w + 1] - 1 of `parts`, all below `width`.
+    starts[w] .. starts[w + 1] - 1 of `parts`, all below `width`. The first `lead` words of each text
+    count twice.
     """
     cdef int64_t i, n = texts.shape[0] - 1
     cdef int64_t[::1] place, row_starts = np.empty(n + 1, np.int64)
@@ -182,12 +210,13 @@ def count_parts(const int64_t[::1] texts, const uint32_t[::1] words, const int64
     cdef dcme_documents documents = dcme_documents(n, &texts[0], &words[0])
     place = np.full(width, -1)
     with nogil:
-        dcme_count_parts(&documents, &starts[0], &parts[0], &place[0], &row_starts[0], NULL, NULL)
+        dcme_count_parts(&documents, &starts[0], &parts[0], lead, &place[0], &row_starts[0], NULL,
+                         NULL)
     place = np.full(width, -1)
     columns, counts = np.empty(row_starts[n], np.int32), np.empty(row_starts[n], np.float32)
     with nogil:
-        dcme_count_parts(&documents, &starts[0], &parts[0], &place[0], &row_starts[0], &columns[0],
-                         &counts[0])
+        dcme_count_parts(&documents, &starts[0], &parts[0], lead, &place[0], &row_starts[0],
+                         &columns[0], &counts[0])
     return np.asarray(columns), np.asarray(counts), np.asarray(row_starts)
 
 

@@ -23,7 +23,7 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import AnyRows, as_matrix, inner_products, rotated
+from dcme_w2v.numeric.sparse_rows import AnyRows, CompressedRows, inner_products, rotated
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -506,7 +506,7 @@ class Search:
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
         self._rotated: dict[int, tuple[AnyRows, AnyRows]] = {}
-        self._second: tuple[AnyRows, F32] | None = None
+        self._second: tuple[CompressedRows, F32] | None = None
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
         self._folds = folds_of(rarest(data, problem.classes), FOLDS, random, data.groups)
@@ -610,9 +610,10 @@ class Search:
     def _products(self, setting: Setting, rows: AnyRows) -> F32:
         """Return the inner products of rows; cache the products of the second block of columns."""
         if self.problem.second_block is None:
-            return inner_products(as_matrix(rows))
-        is_second, rows = self.problem.second_block(setting), as_matrix(rows)
-        first, second = (rows[:, np.flatnonzero(one)] for one in (~is_second, is_second))
+            return inner_products(rows)
+        assert isinstance(rows, CompressedRows)  # the features of texts
+        is_second = self.problem.second_block(setting)
+        first, second = rows.block(~is_second), rows.block(is_second)
         known = self._second and self._second[0]
         if known is None or not all(
             np.array_equal(getattr(known, name), getattr(second, name))

@@ -85,7 +85,7 @@ class GrownFeatures(TextFeatures):
                 self._set_buckets(before.buckets)
             counts, place = self._counts(documents, self._hashed, before.columns), known
         else:
-            counts = self._chosen(self._read(documents, None, weights)[0], ANY)
+            counts, _ = self._chosen(self._read(documents, None, weights)[0], ANY)
             assert self.names is not None
             table = before.names.new_table()
             place = ids_of(table, self.names).astype(np.int64)
@@ -119,11 +119,11 @@ class GrownFeatures(TextFeatures):
 
     def _weigh(self, counts: CompressedRows, total: F64) -> CompressedRows:
         """Multiply counts by idf values that are computed from earlier and new documents."""
-        self._set_idf(total, counts.shape[0] + self._kept * self._documents)
+        rows = self._fitted(counts, total, counts.shape[0] + self._kept * self._documents)
         # New features have origin -1, which selects the idf of 1 that is appended here.
         before = np.append(self._before.idf, 1.0)
         self.factor = np.where(self.origin < 0, 1, self.idf / before[self.origin])
-        return self._weighted(counts)
+        return rows
 
     def _eligible(self, counted: Counted, words: I64) -> Bools:
         """Accept all features, because new documents do not show how frequent features are."""

@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from dcme_w2v._core.codec import count_parts, weight_counts
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, read_only
-from dcme_w2v.numeric.sparse_rows import CompressedRows, stacked, unit_rows, within_blocks
+from dcme_w2v.numeric.sparse_rows import CompressedRows, transposed_parts, with_values
 from dcme_w2v.options import TokenizerOptions, ngram_lengths
-from dcme_w2v.text.token_ids import Batch, Numbering
+from dcme_w2v.text.token_ids import Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 
 from .ngrams import (
@@ -75,6 +76,11 @@ class Counted:
     def totals(self) -> F64:
         """The total count of each feature, weighted by document weights."""
         return _sums(self.counts, self.weights, self.counts.data)
+
+    @property
+    def total(self) -> float:
+        """The total weight of the documents."""
+        return _total(self.counts.shape[1], self.weights)
 
     @functools.cached_property
     def present(self) -> F64:
@@ -216,10 +222,11 @@ class TextFeatures:
             counts = self._counts(documents, self._hashed, self.options.hashing)
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
-            return self._fitted(counts, _multiples(weights))
+            own = _multiples(weights)
+            return self._fitted(counts, documents_with(counts, own), _total(counts.shape[0], own))
         counted, size, count = self._read(documents, most, weights)
         self._counted = counted if size <= self._room else None
-        return self._fitted(self._chosen(counted, count), counted.weights)
+        return self._fitted(*self._chosen(counted, count), counted.total)
 
     def under(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, CompressedRows]:
         """Return features with fewer kinds of n-grams, and the documents' rows with these features.
@@ -229,29 +236,25 @@ class TextFeatures:
         """
         assert self._counted is not None
         found = TextFeatures(options)
-        counts = found._chosen(self._counted, most)
-        return found, found._fitted(counts, self._counted.weights)
+        counts, present = found._chosen(self._counted, most)
+        return found, found._fitted(counts, present, self._counted.total)
 
     @property
     def keeps_counts(self) -> bool:
         """Whether counts are kept in memory, as `under` requires."""
         return self._counted is not None
 
-    def _fitted(self, counts: CompressedRows, weights: F64 | None) -> CompressedRows:
-        """Compute the idf from counts and document weights, and return the weighted counts."""
-        total = counts.shape[0] if weights is None else float(weights.sum())
-        self._set_idf(documents_with(counts, weights), total)
-        return self._weighted(counts)
+    def _fitted(self, counts: CompressedRows, present: F64, total: float) -> CompressedRows:
+        """Set the idf of each column, and return the weighted counts.
 
-    def _set_idf(self, present: F64, total: float) -> None:
-        """Compute each column's idf from the weights of the documents that contain it.
-
-        Hash values without documents count as the rarest.
+        `present` is the total weight of the documents that contain each column's feature, and
+        `total` the weight of all documents. Hash values without documents count as the rarest.
         """
         self.idf = np.ones(len(present), dtype=np.float32)
         if self.options.weighting == "tfidf":
             least = present.min(initial=total, where=present > 0)
             self.idf += np.log(total / np.maximum(present, least)).astype(np.float32)
+        return self._weighted(counts)
 
     def _occurring(self, counts: CompressedRows) -> CompressedRows:
         """Assign a column to each hash value that occurs."""
@@ -328,8 +331,11 @@ class TextFeatures:
             found.append(column if number >> 31 else ~column)
         return found
 
-    def _chosen(self, counted: Counted, count: int) -> CompressedRows:
-        """Choose the `count` most frequent columns of each block, and return their counts."""
+    def _chosen(self, counted: Counted, count: int) -> tuple[CompressedRows, F64]:
+        """Choose the `count` most frequent columns of each block.
+
+        Return their counts, and the total weight of the documents that contain each.
+        """
         words, grams, subwords = counted.words, counted.grams, counted.subwords
         every, totals = counted.counts, counted.totals
         first = grams.order()  # this order breaks ties
@@ -355,16 +361,15 @@ class TextFeatures:
 
         self.names = names
         self.is_subword = read_only(order >= len(first))
-        return every.transposed(order)
+        return every.transposed(order), counted.present[order]
 
     def _eligible(self, counted: Counted, words: I64) -> Bools:
         """Return whether each feature occurs in enough documents, but not in too many.
 
         At least one of `words`, the words and their n-grams, must be eligible.
         """
-        counts, weights = counted.counts, counted.weights
-        total = counts.shape[1] if weights is None else float(weights.sum())
-        eligible: Bools = counted.present <= round(self.options.max_df * total, DECIMALS)
+        counts = counted.counts
+        eligible: Bools = counted.present <= round(self.options.max_df * counted.total, DECIMALS)
         eligible &= np.diff(counts.indptr) >= self.options.min_df
         if not eligible[words].any():
             advice = ["lower --min-df"] * (self.options.min_df > 1)
@@ -396,14 +401,11 @@ class TextFeatures:
                 subwords = None
             if subwords is not None:
                 subwords.add(list(map(self._spelled, some)))
-            batch = numbering.batch(some)
-            row = np.repeat(np.arange(len(batch)), np.diff(batch.starts))
-            is_lead = np.arange(len(row)) - batch.starts[row] < self._lead
-            rows, ids = np.append(row, row[is_lead]), np.append(batch.ids, batch.ids[is_lead])
-            pieces.append(counts_of(rows, ids.astype(np.int64), len(batch)))
+            batch, known = numbering.batch(some), np.arange(numbering.known + 1)
+            each = known[:-1].astype(np.int32)
+            pieces.append(count_parts(*batch, known, each, len(each), self._lead))
             if self._lengths and self._everywhere == 1:
-                starts = np.append(0, np.cumsum(np.minimum(np.diff(batch.starts), self._lead)))
-                batch = Batch(starts, batch.ids[is_lead])
+                batch = batch.beginning(self._lead)
             texts.append(batch if self._lengths else NO_TEXTS)
         if not numbering.known:
             raise CorpusError(
@@ -420,7 +422,7 @@ class TextFeatures:
         if subwords is not None:
             spelled, by_text = subwords.distinct()
             parts.append(by_text)
-        by_feature = stacked([part.transposed() for part in parts])
+        by_feature = transposed_parts(parts)
         return Counted(words, grams, spelled, by_feature, _multiples(weights)), size, count
 
     def _counts(
@@ -439,14 +441,10 @@ class TextFeatures:
         return joined_counts(pieces, columns)
 
     def _weighted(self, counts: CompressedRows) -> CompressedRows:
-        data = counts.data
-        if self.options.weighting != "count":
-            data = np.sign(data) * (1 + np.log(np.maximum(np.abs(data), 1)))
-        data = (data * self.idf[counts.indices]).astype(np.float32)
-        rows = CompressedRows((data, counts.indices, counts.indptr), counts.shape)
-        if self.options.norm != "l2":
-            return rows
-        return within_blocks(rows, self.is_subword) if self.is_subword.any() else unit_rows(rows)
+        blocks = self.is_subword.view(np.uint8) if self.options.norm == "l2" else None
+        arrays = counts.data, counts.indices, counts.indptr
+        is_log = self.options.weighting != "count"
+        return with_values(counts, weight_counts(*arrays, is_log, self.idf, blocks))
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:
@@ -462,6 +460,10 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
     """Divide weights by the smallest weight, or return None if all weights are equal."""
     own = np.asarray(weights, dtype=np.float64)
     return own / own.min() if len(own) and np.ptp(own) else None
+
+
+def _total(documents: int, weights: F64 | None) -> float:
+    return documents if weights is None else float(weights.sum())
 
 
 def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:

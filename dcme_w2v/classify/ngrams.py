@@ -133,8 +133,7 @@ class Subwords:
         offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
         starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
         texts, width = joined_batches(self._texts), len(table)
-        columns, found, rows = count_parts(texts.starts, texts.ids, starts, ids, width)
-        return CompressedRows((found, columns, rows), (len(texts), width))
+        return joined_counts([count_parts(*texts, starts, ids, width, 0)], width)
 
 
 def joined_batches(batches: list[Batch]) -> Batch:
@@ -144,8 +143,8 @@ def joined_batches(batches: list[Batch]) -> Batch:
     return Batch(starts, np.concatenate([one.ids for one in batches]))
 
 
-def counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
-    """Count how often each row contains each column; return row sizes, columns and counts.
+def counts_of(rows: I64, columns: I64, count: int) -> tuple[I32, F32, I64]:
+    """Count how often each row contains each column; return columns, counts and row starts.
 
     ~column counts -1.
     """
@@ -155,17 +154,17 @@ def counts_of(rows: I64, columns: I64, count: int) -> tuple[I64, I32, F32]:
     first = np.flatnonzero(np.diff(keys >> 1, prepend=-1))
     counts = np.add.reduceat(1 - 2 * (keys & 1), first)
     first = first[counts != 0]  # counts with equal hashes but opposite signs can cancel out
-    sizes = np.bincount(keys[first] >> 33, minlength=count)
+    starts = np.append(0, np.cumsum(np.bincount(keys[first] >> 33, minlength=count)))
     indices = (keys[first] >> 1 & 0xFFFFFFFF).astype(np.int32)
-    return sizes, indices, counts[counts != 0].astype(np.float32)
+    return indices, counts[counts != 0].astype(np.float32), starts
 
 
 NO_COUNTS = counts_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
 
 
-def joined_counts(pieces: list[tuple[I64, I32, F32]], columns: int | None) -> CompressedRows:
-    """Join the results of `counts_of` for consecutive documents."""
-    sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    starts = np.append(0, np.cumsum(sizes))
+def joined_counts(pieces: list[tuple[I32, F32, I64]], columns: int | None) -> CompressedRows:
+    """Join the columns, counts and row starts of consecutive documents."""
+    indices, data = (np.concatenate(parts) for parts in list(zip(*pieces, strict=True))[:2])
+    starts = np.append(0, np.cumsum(np.concatenate([np.diff(one[2]) for one in pieces])))
     width = columns if columns is not None else int(indices.max(initial=-1)) + 1
-    return CompressedRows((data, indices, starts), (len(sizes), width))
+    return CompressedRows((data, indices, starts), (len(starts) - 1, width))

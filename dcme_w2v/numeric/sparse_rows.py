@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.codec import scale_blocks, transpose
+from dcme_w2v._core.codec import add_products, transpose
 from dcme_w2v.errors import UsageError
 
-from .arrays import F32, I64, Array, Bools
+from .arrays import F32, I32, I64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -67,10 +67,16 @@ class CompressedRows:
 
     def transposed(self, rows: I64 | None = None) -> CompressedRows:
         """Return the transposed matrix of all rows, or of `rows` in the given order."""
+        if rows is None:
+            return transposed_parts([self])
+        size = int(np.diff(self.indptr)[rows].sum())
+        arrays = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.int32)
+        return CompressedRows((*arrays, self._transpose(rows, *arrays)), (self.shape[1], len(rows)))
+
+    def _transpose(self, rows: I64, data: F32, indices: I32) -> I64:
+        """Write the transposed matrix of some rows into arrays, and return its row starts."""
         starts = np.asarray(self.indptr, dtype=np.int64)
-        order = np.arange(self.shape[0]) if rows is None else rows
-        columns, data, starts = transpose(self.indices, self.data, starts, order, self.shape[1])
-        return CompressedRows((data, columns, starts), (self.shape[1], len(order)))
+        return transpose(self.indices, self.data, starts, rows, self.shape[1], indices, data)
 
     def in_columns(self, place: I64, width: int) -> CompressedRows:
         """Move each column to a new index, or drop it if the new index is negative."""
@@ -78,6 +84,12 @@ class CompressedRows:
         columns = place[rows.indices].astype(np.int32)
         moved = CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], width))
         return moved.transposed().transposed()
+
+    def block(self, is_in: Bools) -> CompressedRows:
+        """Keep only the columns that a mask selects."""
+        rows = self.entries(is_in[self.indices])
+        columns = (np.cumsum(is_in) - 1)[rows.indices].astype(np.int32)
+        return CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], int(is_in.sum())))
 
     def matrix(self) -> csr_matrix:
         """Return a csr_matrix that shares the arrays of this object."""
@@ -89,14 +101,16 @@ class CompressedRows:
 AnyRows: TypeAlias = "csr_matrix | CompressedRows"
 
 
-def stacked(parts: Sequence[CompressedRows]) -> CompressedRows:
-    """Stack the rows of several matrices that have the same columns."""
-    data, indices = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices")
-    )
-    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-    starts = np.append(0, np.cumsum(sizes))
-    return CompressedRows((data, indices, starts), (len(sizes), parts[0].shape[1]))
+def transposed_parts(parts: Sequence[CompressedRows]) -> CompressedRows:
+    """Transpose matrices that have the same number of rows, and stack the results."""
+    ends = np.cumsum([part.nnz for part in parts])
+    data, indices = np.empty(ends[-1], dtype=np.float32), np.empty(ends[-1], dtype=np.int32)
+    starts = [np.zeros(1, dtype=np.int64)]
+    for part, end in zip(parts, ends, strict=True):
+        own, rows = slice(end - part.nnz, end), np.arange(part.shape[0])
+        starts.append(own.start + part._transpose(rows, data[own], indices[own])[1:])
+    every = np.concatenate(starts)
+    return CompressedRows((data, indices, every), (len(every) - 1, parts[0].shape[0]))
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -131,27 +145,21 @@ def unit_rows(matrix: Any) -> Any:
     return with_values(matrix, data)
 
 
-def within_blocks(matrix: Any, is_second: Bools) -> Any:
-    """Scale each row's entries to unit length, separately in each of two column blocks."""
-    data = np.array(matrix.data, dtype=np.float32)
-    starts = np.asarray(matrix.indptr, dtype=np.int64)
-    scale_blocks(data, np.asarray(matrix.indices, np.int32), starts, is_second.view(np.uint8))
-    return with_values(matrix, data)
-
-
-def inner_products(matrix: csr_matrix) -> F32:
-    """Return the inner products of all pairs of rows."""
-    is_common = np.bincount(matrix.indices, minlength=matrix.shape[1]) > COMMON * matrix.shape[0]
-    common, rare = (matrix[:, np.flatnonzero(one)] for one in (is_common, ~is_common))
-    dense = common.toarray()
+def inner_products(rows: AnyRows) -> F32:
+    """Return the inner products of all pairs of rows, in the lower triangle of a matrix."""
+    arrays = rows.data, np.asarray(rows.indices, np.int32), rows.indptr
+    columns = CompressedRows(arrays, rows.shape).transposed()
+    is_common = np.diff(columns.indptr) > COMMON * rows.shape[0]
+    common = columns[is_common]
+    dense = np.zeros(common.shape, dtype=np.float32)
+    dense[np.repeat(np.arange(len(dense)), np.diff(common.indptr)), common.indices] = common.data
     with np.errstate(over="ignore", invalid="ignore"):
-        found: F32 = dense @ dense.T + (rare @ rare.T).toarray()
+        found: F32 = dense.T @ dense
+    add_products(columns.indices, columns.data, columns.indptr, np.flatnonzero(~is_common), found)
     return found
 
 
-def rotated(
-    matrix: csr_matrix, products_of: Callable[[csr_matrix], F32] = inner_products
-) -> csr_matrix:
+def rotated(matrix: AnyRows, products_of: Callable[[AnyRows], F32] = inner_products) -> AnyRows:
     """If there are few long rows, return shorter rows with the same inner products.
 
     The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
@@ -160,16 +168,18 @@ def rotated(
     count = matrix.shape[0]
     if count**2 > MOST_SQUARES * matrix.nnz:
         return matrix
-    from scipy.sparse import csr_matrix
-
     products = products_of(matrix).astype(np.float64)
     if not np.isfinite(products).all():
         return matrix
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
     try:
-        return csr_matrix(np.linalg.cholesky(products).astype(np.float32))
+        factor = np.linalg.cholesky(products)
     except np.linalg.LinAlgError:  # because of rounding errors, the matrix has no Cholesky factor
         return matrix
+    rows, columns = np.tril_indices(count)
+    data = factor[rows, columns].astype(np.float32)
+    starts = np.append(0, np.cumsum(np.arange(1, count + 1)))
+    return CompressedRows((data, columns.astype(np.int32), starts), (count, count))
 
 
 def ones(matrix: Any) -> Any:

@@ -1,5 +1,7 @@
 """Encode batches of documents as word IDs."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
@@ -45,6 +47,13 @@ class Batch(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def beginning(self, length: int) -> Batch:
+        """Return the first `length` words of each document."""
+        sizes = np.minimum(np.diff(self.starts), length)
+        starts = np.append(0, np.cumsum(sizes))
+        places = np.arange(starts[-1]) + np.repeat(self.starts[:-1] - starts[:-1], sizes)
+        return Batch(starts, self.ids[places])
 
 
 class Numbering:

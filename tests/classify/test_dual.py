@@ -9,7 +9,7 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.text import Table
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
-from dcme_w2v.numeric.sparse_rows import rotated, unit_rows
+from dcme_w2v.numeric.sparse_rows import as_matrix, rotated, unit_rows
 
 MARGIN = 4  # of csrc/classify/hinge.h
 
@@ -84,7 +84,7 @@ def test_scores_are_those_of_linear_svc(strength):
 
 def test_rotated_rows_have_the_same_inner_products():
     rows = rows_of(30, 2000)[[*range(29), 3]]  # equal documents have a Cholesky factor, too
-    short = rotated(rows)
+    short = as_matrix(rotated(rows))
     assert short.shape == (30, 30) and short.nnz < rows.nnz
     products = (rows @ rows.T).toarray()
     assert (short @ short.T).toarray() == pytest.approx(products, abs=2e-4)
