@@ -13,7 +13,7 @@
  */
 #include "classify/hinge.h"
 
-enum { STRIP = 4 * DCME_PAD };
+enum { STRIP = 8 * DCME_PAD };
 
 typedef struct {
     const dcme_problem *problem;

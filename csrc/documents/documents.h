@@ -54,6 +54,11 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
                     const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
                     int32_t *to_columns, float *to_values);
 
+/* Copy the entries of the `n` rows that `rows` lists, one row after the other. Row i is at starts[i]
+ * .. starts[i + 1] - 1 of `values`, whose items have `size` bytes. */
+void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
+                    int64_t n, char *to);
+
 /* Count the parts of documents, such as the n-grams of their words. The parts of word w are at
  * starts[w] .. starts[w + 1] - 1 of `parts`. Row i of the result, at row_starts[i] ..
  * row_starts[i + 1] - 1 of `columns` and `counts`, has the parts of document i by first appearance.

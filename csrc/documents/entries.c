@@ -22,6 +22,15 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
         }
 }
 
+void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
+                    int64_t n, char *to) {
+    for (int64_t k = 0; k < n; k++) {
+        int64_t begin = starts[rows[k]] * size, bytes = starts[rows[k] + 1] * size - begin;
+        DCME_COPY(to, values + begin, bytes);
+        to += bytes;
+    }
+}
+
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
                       int64_t lead, int64_t *place, int64_t *row_starts, int32_t *columns,
                       float *counts) {
@@ -58,25 +67,33 @@ int64_t dcme_write_entries(char *out, const int32_t *columns, const float *value
     return next - out;
 }
 
-static float log_count(float count) {
+enum { KNOWN_LOGS = 64 };
+
+static float log_count(float count, const float *logs) {
     float size = fabsf(count);
-    return size > 1 ? copysignf((float)(1 + log(size)), count) : (float)((count > 0) - (count < 0));
+    if (size <= 1)
+        return (float)((count > 0) - (count < 0));
+    int32_t is_known = size < KNOWN_LOGS && size == (float)(int32_t)size;
+    return copysignf(is_known ? logs[(int32_t)size] : (float)(1 + log(size)), count);
 }
 
 void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
                         int64_t n, bool is_log, const float *factors, const uint8_t *is_second,
                         float *values) {
+    float logs[KNOWN_LOGS];
+    for (int32_t count = 1; count < KNOWN_LOGS; count++)
+        logs[count] = (float)(1 + log(count));
     for (int64_t row = 0; row < n; row++) {
         double lengths[2] = {0, 0};
         for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
-            values[i] = (is_log ? log_count(counts[i]) : counts[i]) * factors[columns[i]];
+            values[i] = (is_log ? log_count(counts[i], logs) : counts[i]) * factors[columns[i]];
             if (is_second)
                 lengths[is_second[columns[i]] != 0] += values[i] * (double)values[i];
         }
         for (int block = 0; block < 2; block++)
-            lengths[block] = lengths[block] > 0 ? sqrt(lengths[block]) : 1;
+            lengths[block] = lengths[block] > 0 ? 1 / sqrt(lengths[block]) : 1;
         for (int64_t i = starts[row]; is_second && i < starts[row + 1]; i++)
-            values[i] = (float)(values[i] / lengths[is_second[columns[i]] != 0]);
+            values[i] = (float)(values[i] * lengths[is_second[columns[i]] != 0]);
     }
 }
 

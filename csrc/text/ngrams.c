@@ -41,6 +41,17 @@ int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t leng
     return found;
 }
 
+int64_t dcme_mark_word(const char *word, int64_t length, int64_t most, char *out) {
+    int64_t end = 0;
+    for (; end < length && (most > 0 || continues(word[end])); end++)
+        most -= !continues(word[end]);
+    out[0] = ' ';
+    out[1] = '<';
+    DCME_COPY(out + 2, word, end);
+    out[end + 2] = '>';
+    return end + 3;
+}
+
 /* Write the ID of an n-gram, which begins with a space, and increase `count` if the n-gram has an
  * ID. */
 static dcme_status number(dcme_vocabulary *v, const char *ngram, int64_t length, const char *end,

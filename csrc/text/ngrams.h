@@ -13,8 +13,12 @@ typedef struct {
  * </s>, which stands for the end of a line in fastText, has no n-grams. */
 int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length, int32_t *out);
 
-/* Write the IDs of the n-grams of a word to `out`, and their number to `count`. `word` begins with
- * a space, followed by the word in angle brackets; the spelling of each n-gram in the vocabulary
+/* Write a space and the word, without characters after the first `most`, in angle brackets to
+ * `out`, which has room for length + 3 bytes; return the number of bytes written. */
+int64_t dcme_mark_word(const char *word, int64_t length, int64_t most, char *out);
+
+/* Write the IDs of the n-grams of a word to `out`, and their number to `count`. `word` is marked
+ * as by dcme_mark_word; the spelling of each n-gram in the vocabulary
  * also begins with a space. The bytes of `word` are changed during the call, and then restored.
  * Unless `learns` is set, n-grams that are not in the vocabulary are omitted. Bytes after the word
  * can be read up to `end`. `out` has room for length (longest - shortest + 1) numbers; `buckets`

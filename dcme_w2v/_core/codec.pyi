@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ def weight_counts(
     counts: _F32, columns: _I32, starts: _I64, is_log: bool, factors: _F32, is_second: _U8 | None
 ) -> _F32: ...
 def add_products(columns: _I32, values: _F32, starts: _I64, rows: _I64, products: _F32) -> None: ...
+def copy_rows(values: NDArray[Any], starts: _I64, rows: _I64) -> NDArray[Any]: ...
 def transpose(
     columns: _I32,
     values: _F32,

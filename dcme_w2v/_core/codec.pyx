@@ -170,6 +170,18 @@ def add_products(const int32_t[::1] columns, const float[::1] values, const int6
         dcme_add_products(&columns[0], &values[0], &starts[0], &rows[0], n, width, &products[0, 0])
 
 
+def copy_rows(values, const int64_t[::1] starts, const int64_t[::1] rows):
+    """Return the entries of the listed rows, one row after the other."""
+    cdef int64_t n = rows.shape[0], size = values.itemsize, total = entries_of(rows, starts)
+    check_starts(starts, starts.shape[0] - 1, values.shape[0])
+    found = np.empty(total, values.dtype)
+    cdef const uint8_t[::1] own = values.view(np.uint8)
+    cdef uint8_t[::1] to = found.view(np.uint8)
+    with nogil:
+        dcme_copy_rows(chars(own), size, &starts[0], &rows[0], n, <char *>&to[0])
+    return found
+
+
 def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
               const int64_t[::1] rows, int64_t width, int32_t[::1] to_columns,
               float[::1] to_values):

@@ -145,27 +145,32 @@ cdef class Table:
         return np.asarray(text), np.asarray(offsets)
 
     def ngrams(self, const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
-               int longest, bint learns):
-        """Return the IDs of the character n-grams of words, each given as " <word>".
+               int longest, int64_t most, bint learns):
+        """Return the IDs of the character n-grams of words in angle brackets.
 
-        The IDs for word i are at starts[i] .. starts[i + 1] - 1 of the second array. Unless
-        `learns` is set, n-grams that are not in the table are omitted.
+        Characters after the first `most` of a word are ignored. The IDs for word i are at starts[i]
+        .. starts[i + 1] - 1 of the second array. Unless `learns` is set, n-grams that are not in the
+        table are omitted.
         """
         cdef dcme_ngrams ngrams = dcme_ngrams(shortest, longest, 1)
         cdef int64_t n = offsets.shape[0] - 1, i, count = 0
         cdef int64_t[::1] starts = np.zeros(n + 1, np.int64)
         cdef int32_t[::1] ids
-        cdef uint8_t[::1] scratch = np.array(text)
-        cdef const char *end = <const char *>&scratch[0] + scratch.shape[0]
+        cdef int64_t length, room = 3
         check_starts(offsets, n, text.shape[0])
         if not 1 <= shortest <= longest:
             raise ValueError("the shortest and longest n-gram lengths do not fit together")
-        ids = np.empty((offsets[n] - offsets[0]) * (longest - shortest + 1) + 1, np.int32)
+        for i in range(n):
+            room = max(room, offsets[i + 1] - offsets[i] + 3)
+        cdef char[::1] word = np.empty(room, np.uint8)
+        count = offsets[n] - offsets[0] + 3 * n
+        ids = np.empty(count * (longest - shortest + 1) + 1, np.int32)
         with self.lock, nogil:
             for i in range(n):
-                dcme_ngrams_number(self.vocabulary, &ngrams, <char *>&scratch[0] + offsets[i],
-                                   offsets[i + 1] - offsets[i], end, learns, &ids[starts[i]],
-                                   &count)
+                length = dcme_mark_word(chars(text) + offsets[i], offsets[i + 1] - offsets[i], most,
+                                        &word[0])
+                dcme_ngrams_number(self.vocabulary, &ngrams, &word[0], length, &word[0] + room,
+                                   learns, &ids[starts[i]], &count)
                 starts[i + 1] = starts[i] + count
         return np.asarray(starts), np.asarray(ids)[: starts[n]].copy()
 

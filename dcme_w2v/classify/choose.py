@@ -505,7 +505,7 @@ class Search:
         self._received, self._failed = received or ReceivedSignal(), False
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
-        self._rotated: dict[int, tuple[AnyRows, AnyRows]] = {}
+        self._rows_of: dict[tuple[Any, ...], AnyRows] = {}
         self._second: tuple[CompressedRows, F32] | None = None
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
@@ -599,13 +599,24 @@ class Search:
 
     def _rows(self, setting: Setting) -> AnyRows:
         """Return the document rows for a setting, rotated if the setting uses the dual solver."""
-        rows = self.problem.rows(setting)
-        if self.problem.options(setting).solver != "dual":
-            return rows
-        if id(rows) not in self._rotated:
-            # The cache keeps a reference to `rows`, so that no other object can get the same id.
-            self._rotated[id(rows)] = rows, rotated(rows, partial(self._products, setting))
-        return self._rotated[id(rows)][1]
+        is_dual = self.problem.options(setting).solver == "dual"
+        key = self._features(setting), is_dual
+        if key not in self._rows_of:
+            rows = self.problem.rows(setting)
+            products = partial(self._products, setting)
+            self._rows_of[key] = rotated(rows, products) if is_dual else rows
+        return self._rows_of[key]
+
+    def _held_rows(self, setting: Setting, fold: int) -> AnyRows:
+        """Return the rows of the documents that a fold holds out."""
+        rows = self._rows(setting)
+        key = id(rows), fold  # `_rows_of` keeps a reference to `rows`
+        if key not in self._rows_of:
+            self._rows_of[key] = rows[self._held[fold]]
+        return self._rows_of[key]
+
+    def _features(self, setting: Setting) -> tuple[Any, ...]:
+        return tuple((name, setting.get(name)) for one in self.problem.features for name in one)
 
     def _products(self, setting: Setting, rows: AnyRows) -> F32:
         """Return the inner products of rows; cache the products of the second block of columns."""
@@ -627,24 +638,23 @@ class Search:
         problem, held = self.problem, self._held[fold]
         rest = self._order[self._folds[self._order] != fold][:TRIAL_DOCUMENTS]
         learned = np.sort(rest[: max(math.ceil(share * len(rest)), FEW)])
-        data = replace(problem.data, matrix=self._rows(setting))
-        part, out = data.some(learned), data.some(held)
+        labels = [problem.data.labels[i] for i in held]
         try:
-            weights = self._learned(problem.options(setting), part)
+            weights, known = self._learned(setting, learned)
             pieces = []
-            for scores in weights.batches(SparseRows(out.matrix), 1):
+            for scores in weights.batches(SparseRows(self._held_rows(setting, fold)), 1):
                 check_scores(scores)
                 pieces.append(scores)
                 if not self._keeps:
                     begin = sum(map(len, pieces)) - len(scores)
-                    pieces[-1] = measure(scores, out.labels[begin : begin + len(scores)])
+                    pieces[-1] = measure(scores, labels[begin : begin + len(scores)])
         except DivergedError:
             return _Trial(np.full(len(held), -math.inf))
         if not self._keeps:
             return _Trial(np.concatenate(pieces))
-        scores, known = np.concatenate(pieces), np.unique(instances_of(part.labels)[1])
-        has = np.array([own[0] in known for own in out.labels]) if not problem.several else None
-        figures = measure(scores, out.labels)
+        scores = np.concatenate(pieces)
+        has = np.array([own[0] in known for own in labels]) if not problem.several else None
+        figures = measure(scores, labels)
         bias = weights.intercepts
 
         # Only calibration calls `longer`, because only calibration depends on the scale of scores.
@@ -654,20 +664,30 @@ class Search:
 
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
-    def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
-        """Train on a subset of the documents; adjust the L2 penalty to the subset's weight."""
-        documents, labels = instances_of(data.labels)
-        l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
+    def _learned(self, setting: Setting, learned: I64) -> tuple[Weights, set[int]]:
+        """Train on some documents; adjust the L2 penalty to their weight.
+
+        Return the weights, and the classes of these documents.
+        """
+        options, data = self.problem.options(setting), self.problem.data
+        numbers, labels = instances_of([data.labels[i] for i in learned])
+        total, sample_weight = float(len(learned)), None
+        if data.weights is not None:
+            total = float(data.weights[learned].sum(dtype=float))
+            sample_weight = data.weights[learned[numbers]]
+        l2 = (options.l2 or 0.0) * data.total / total
         epochs = options.epochs or 1
         if options.solver == "dual":
             epochs = math.ceil(TRIAL_EPOCHS * epochs)
         options = replace(options, l2=l2, epochs=epochs, threads=1)
-        task = (data.matrix, documents, labels, self.problem.classes, options)
-        sample_weight = data.instance_weights()
+        rows, classes = self._rows(setting), self.problem.classes
         if options.solver == "lbfgs":
-            weights = solve(*task, lambda *_: self._is_over(), sample_weight)
+            rows, over = rows[learned], lambda *_: self._is_over()
+            weights = solve(rows, numbers, labels, classes, options, over, sample_weight)
         else:
-            training = ClassifierTrainer(*task, sample_weight=sample_weight)
+            training = ClassifierTrainer(
+                rows, learned[numbers], labels, classes, options, sample_weight=sample_weight
+            )
             for number in range(training.epochs):
                 training.epoch(number, lambda _: self._is_over())
                 if training.unfinished is not None:
@@ -675,7 +695,7 @@ class Search:
             weights = training.weights
         if self._is_over():
             raise _Over
-        return weights
+        return weights, {*labels.tolist()}
 
     def _is_over(self) -> bool:
         late = time.monotonic() > self._end

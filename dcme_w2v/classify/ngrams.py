@@ -124,14 +124,7 @@ class Subwords:
 
     def _counts(self, table: Table, learns: bool) -> CompressedRows:
         words = self._numbering.words_of(np.arange(self._numbering.known))
-        spelled = (
-            word if len(word) <= MAX_WORD else word.decode()[:MAX_WORD].encode()
-            for word in words.spellings()
-        )  # fmt: skip
-        text = b"".join([b" <%b>" % word for word in spelled])
-        marked = np.frombuffer(text, dtype=np.uint8)
-        offsets = np.append(np.flatnonzero(marked == ord(" ")), len(marked))
-        starts, ids = table.ngrams(marked, offsets, *self._lengths, learns)
+        starts, ids = table.ngrams(words.text, words.offsets, *self._lengths, MAX_WORD, learns)
         texts, width = joined_batches(self._texts), len(table)
         return joined_counts([count_parts(*texts, starts, ids, width, 0)], width)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.codec import add_products, transpose
+from dcme_w2v._core.codec import add_products, copy_rows, transpose
 from dcme_w2v.errors import UsageError
 
 from .arrays import F32, I32, I64, Array, Bools
@@ -54,11 +54,10 @@ class CompressedRows:
     def __getitem__(self, rows: Any) -> CompressedRows:
         """Select rows by a slice, indices or a mask."""
         chosen = np.arange(self.shape[0])[rows]
-        sizes = np.diff(self.indptr)[chosen]
-        starts = np.append(0, np.cumsum(sizes))
-        at = np.repeat(self.indptr[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        shape = (len(chosen), self.shape[1])
-        return CompressedRows((self.data[at], self.indices[at], starts), shape)
+        starts = np.asarray(self.indptr, dtype=np.int64)
+        data, indices = (copy_rows(one, starts, chosen) for one in (self.data, self.indices))
+        starts = np.append(0, np.cumsum(np.diff(self.indptr)[chosen]))
+        return CompressedRows((data, indices, starts), (len(chosen), self.shape[1]))
 
     def entries(self, kept: Bools) -> CompressedRows:
         """Keep only the entries that a mask selects, without changing the shape."""
