@@ -54,7 +54,8 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
                     const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
                     int32_t *to_columns, float *to_values);
 
-/* Copy the entries of the `n` rows that `rows` lists, one row after the other. Row i is at starts[i]
+/* Copy the entries of the `n` rows that `rows` lists, one row after the other. Row i is at
+ * starts[i]
  * .. starts[i + 1] - 1 of `values`, whose items have `size` bytes. */
 void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
                     int64_t n, char *to);
@@ -77,8 +78,8 @@ enum { DCME_ENTRY_BYTES = 36 };
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);
 
 /* Multiply the counts in n rows, or 1 plus their logarithms, by a factor per column. Row i is at
- * starts[i] .. starts[i + 1] - 1 of `columns`, `counts` and `values`. Unless `is_second` is NULL, it
- * has one flag per column, and each of the two blocks of columns is scaled to unit length within
+ * starts[i] .. starts[i + 1] - 1 of `columns`, `counts` and `values`. Unless `is_second` is NULL,
+ * it has one flag per column, and each of the two blocks of columns is scaled to unit length within
  * every row. */
 void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
                         int64_t n, bool is_log, const float *factors, const uint8_t *is_second,

@@ -322,8 +322,9 @@ def test_a_trial_that_diverges_does_not_win():
     wild = Labeled(data.matrix * np.inf, data.labels)
     rows = {1.0: data.matrix, np.inf: wild.matrix}
     given = ClassifyOptions(loss="softmax")
-    one = Problem(data, 12, given, under=lambda at: rows[at["length"]])
-    stage = Stage(lambda *_: [{"length": np.inf}, {"length": 1.0}], log_likelihood, 0.0)
+    settings = [{"length": np.inf}, {"length": 1.0}]
+    one = Problem(data, 12, given, features=settings, under=lambda at: rows[at["length"]])
+    stage = Stage(lambda *_: settings, log_likelihood, 0.0)
     assert Search(one).run([stage], {}).setting == {"length": 1.0}
 
 

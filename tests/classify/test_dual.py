@@ -95,11 +95,13 @@ def test_rotated_rows_have_the_same_inner_products():
 
 def test_ngrams_of_a_table_need_lengths():
     table = Table()
-    text, offsets = np.frombuffer(" <né>".encode(), dtype=np.uint8), np.array([0, 6])
-    starts, ids = table.ngrams(text, offsets, 1, 2, True)
+    text, offsets = np.frombuffer("néééx".encode(), dtype=np.uint8), np.array([0, 3, 8])
+    starts, ids = table.ngrams(text, offsets[:2], 1, 2, 9, True)
     words = bytes(table.words(np.arange(len(table)))[0]).decode()
     assert words == " <n n né é é>" and starts.tolist() == [0, 5] and ids.tolist() == [*range(5)]
-    other, offsets = np.frombuffer(b" <nx>", dtype=np.uint8), np.array([0, 5])
-    assert table.ngrams(other, offsets, 1, 2, False)[1].tolist() == [0, 1]
+    other = np.frombuffer(b"nx", dtype=np.uint8), np.array([0, 2])
+    assert table.ngrams(*other, 1, 2, 9, False)[1].tolist() == [0, 1]
+    # Characters after the first ones are ignored, but a character is never split.
+    assert table.ngrams(text, offsets, 1, 2, 1, False)[1].tolist() == [0, 1, 3, 4]
     with pytest.raises(ValueError, match="do not fit together"):
-        table.ngrams(text, offsets, 2, 1, True)
+        table.ngrams(text, offsets, 2, 1, 9, True)

@@ -56,6 +56,7 @@ def of_words(call, *arguments):
 
 BYTES, PLACES, IDS = np.full(4, 97, np.uint8), np.arange(3), np.array([9], np.uint32)
 KINDS, ROWS = np.zeros((codec.FAULT_KINDS, 3), I64), np.zeros((1, 2), np.float32)
+ENTRIES = np.ones(2, np.float32), np.arange(2, dtype=np.int32), np.array([0, 2])  # one row
 FAULTS = {
     "an instance of a document that is not there": lambda: learner(documents=10**12),
     "a label that the model has not": lambda: learner(classes=10**8, labels=(0, 10**7)),
@@ -75,6 +76,27 @@ FAULTS = {
     "too few kinds of faults": lambda: codec.check_words(BYTES, PLACES, KINDS[1:]),
     "rows of words that are not there": lambda: codec.write_rows(True, ROWS, BYTES, PLACES, 2),
     "rows whose words are not there": lambda: codec.write_rows(True, ROWS, BYTES[:1], PLACES, 1),
+    "counts in columns without a factor": lambda: codec.weight_counts(
+        *ENTRIES, True, ROWS[0, :1], None
+    ),
+    "counts in columns without a block": lambda: codec.weight_counts(
+        *ENTRIES, True, ROWS[0], BYTES[:1]
+    ),
+    "products of rows that are not there": lambda: codec.add_products(
+        ENTRIES[1], ENTRIES[0], ENTRIES[2], np.array([1]), np.zeros((2, 2), np.float32)
+    ),
+    "products of columns that are not there": lambda: codec.add_products(
+        ENTRIES[1], ENTRIES[0], ENTRIES[2], np.array([0]), np.zeros((1, 1), np.float32)
+    ),
+    "copies of rows that are not there": lambda: codec.copy_rows(
+        ENTRIES[0], ENTRIES[2], np.array([-1])
+    ),
+    "copies of entries that are not there": lambda: codec.copy_rows(
+        ENTRIES[0][:1], ENTRIES[2], np.array([0])
+    ),
+    "a transposed matrix without room": lambda: codec.transpose(
+        ENTRIES[1], ENTRIES[0], ENTRIES[2], np.array([0]), 2, np.zeros(1, np.int32), ROWS[0]
+    ),
     "ids without a final number": lambda: text.Renumbering().add(
         IDS, IDS, False, np.append(IDS, IDS)
     ),
@@ -105,6 +127,7 @@ def test_arrays_that_fit_are_taken():
 
 
 EMPTY, AT_0, NO_IDS = np.zeros(0, np.uint8), np.zeros(1, I64), np.zeros(0, np.uint32)
+NO_NUMBERS = np.zeros(0, np.float32)
 OF_NOTHING = {
     "encode": lambda: text.Table().encode(b"", 0)[0],
     "words": lambda: sum(map(len, text.Table().words(AT_0[:0]))) - 1,
@@ -115,6 +138,10 @@ OF_NOTHING = {
     "join": lambda: text.Pairs(0).join(NO_IDS, EMPTY),
     "write_entries": lambda: codec.write_entries(EMPTY.view(np.int32), EMPTY.view(np.float32)),
     "write_rows": lambda: codec.write_rows(True, ROWS[:0], EMPTY, AT_0, 0),
+    "weight_counts": lambda: codec.weight_counts(
+        NO_NUMBERS, NO_NUMBERS.view(np.int32), AT_0, True, NO_NUMBERS, None
+    ),
+    "copy_rows": lambda: codec.copy_rows(NO_NUMBERS, AT_0, AT_0[:0]),
     "read_rows": lambda: codec.read_rows(False, EMPTY, 3, 0, None, KINDS, False)[0],
 }
 
