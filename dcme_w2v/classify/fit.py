@@ -314,12 +314,12 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> 
 def _check_loss(task: Task, scorer: Scorer) -> None:
     """Raise an error if the training loss is far above the loss of an untrained model."""
     options, above = task.options, ABOVE
+    if options.learner != "sgd" or not isinstance(scorer, Weights):
+        return
     untrained = untrained_loss(options, task.classes)
     # Negative sampling makes the differences between scores too large, so its loss limit is higher.
     if math.isinf(untrained):
         untrained, above = math.log(task.classes), ABOVE_WITH_SAMPLES
-    if options.learner != "sgd" or not isinstance(scorer, Weights):
-        return
     some = scores_of(scorer, task.data, options.threads or 1)
     losses = losses_of(some.scores, some.labels, options)
     found = float(np.average(losses, weights=some.weights))
@@ -404,16 +404,11 @@ class Task:
     ) -> None:
         self.data, self.classes, self.options, self.holdout = data, classes, options, holdout
         self.job, self.multilabel = job or Job(), multilabel
-        self.learned = (data.matrix, *instances_of(data.labels), classes, options)
-        start = self.job.start
+        matrix, settings, start = data.matrix, options, self.job.start
         if start is not None:
-            self.learned = (
-                start.rows(data.matrix),
-                *instances_of(data.labels),
-                classes,
-                _second_half(options, start),
-            )
+            matrix, settings = start.rows(matrix), _second_half(options, start)
             self.holdout = holdout and replace(holdout, matrix=start.rows(holdout.matrix))
+        self.learned = (matrix, *instances_of(data.labels), classes, settings)
         self.sample_weight = data.instance_weights()
         self.records: list[dict[str, Any]] = []
         self.seconds = 0.0

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dcme_w2v._core.text import Tokenizer as CoreTokenizer
-from dcme_w2v.declarations import options_in
+from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
 from dcme_w2v.formats.texts import Text, Tokenized
 from dcme_w2v.numeric.arrays import I64
@@ -122,10 +122,7 @@ class Tokenizer:
     """
 
     def __init__(self, options: TokenizerOptions | None = None) -> None:
-        names = [item.name for item in options_in(TokenizerOptions)]
-        self.options = TokenizerOptions(
-            **{name: getattr(options, name) for name in names if options is not None}
-        )
+        self.options = part_of(options or TokenizerOptions(), TokenizerOptions)
         self._local = threading.local()
 
     @property
