@@ -187,7 +187,8 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
     data = replace(problem.data, matrix=problem.rows(setting))
     learned, left_out = _divided(data, problem, options, job)
     start = time.monotonic()
-    task = Task(learned, problem.classes, options, job.holdout(setting), problem.several, job)
+    kind = TASKS[options.learner] if job.remote is None else Task
+    task = kind(learned, problem.classes, options, job.holdout(setting), problem.several, job)
     try:
         task.train()
     except KeyboardInterrupt as error:
@@ -363,7 +364,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The inputs and results of a learner that trains one set of weights.
+    """The training of one set of weights on a cluster; each subclass is a learner in this process.
 
     Parameters
     ----------
@@ -414,18 +415,21 @@ class Task:
         self.seconds = 0.0
         self.figure = f"heldout_{'precision_at_1' if multilabel else 'accuracy'}"
         self.best, self.best_epoch = -1.0, 0
-        self.training: ClassifierTrainer | None = None
-        if options.learner in ("sgd", "dual") and self.job.remote is None:
-            begun = None if start is None else start.begun(classes)
-            self.training = ClassifierTrainer(*self.learned, begun, self.sample_weight)
-            self.weights = self.training.weights
-        else:
-            features = 0 if options.learner == "tree" else data.matrix.shape[1]
-            self.weights = Weights(features, classes, options.bias)
+        self.weights = self.initial()
         self.scorer: Scorer = self.weights
         self.best_tables: dict[str, F32] = {}
         if holdout is not None and options.patience:
             self.best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
+
+    def initial(self) -> Weights:
+        """Return the weights at the start of the training; trees have none."""
+        features = 0 if self.options.learner == "tree" else self.data.matrix.shape[1]
+        return Weights(features, self.classes, self.options.bias)
+
+    def learn(self) -> None:
+        """Train on the workers of the job; a subclass trains in this process."""
+        assert self.job.remote is not None
+        self.job.remote.train(self)
 
     @property
     def total_weight(self) -> float:
@@ -477,8 +481,7 @@ class Task:
         Interrupted, DivergedError
             See `dcme_w2v.training.run.run_epochs`.
         """
-        learn = self.job.remote.train if self.job.remote else LEARNERS[self.options.learner]
-        learn(self)
+        self.learn()
         if self.best_tables and self.best_epoch and len(self.records) > 1:
             for name, table in self.weights.tables.items():
                 table[:] = self.best_tables[name]
@@ -537,96 +540,88 @@ def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
     return replace(options, lr=lr / 2, epochs=epochs, l2=0.0, bias=bias)
 
 
-class SgdRun(TrainingRun):
-    """A resumable training run by stochastic gradient descent."""
+class SgdTask(Task, TrainingRun):
+    """A resumable training by stochastic gradient descent or dual coordinate descent."""
 
     kind, unit = "classes", "documents"
 
-    def __init__(self, task: Task, training: ClassifierTrainer) -> None:
-        named = {**asdict(task.options), **task.job.recorded()}
-        super().__init__(training, named, training.count * training.epochs)
-        self._task = task
+    def initial(self) -> Weights:
+        """Open the training in the C core, and return its weights."""
+        start = self.job.start
+        begun = None if start is None else start.begun(self.classes)
+        self.training = ClassifierTrainer(*self.learned, begun, self.sample_weight)
+        named = {**asdict(self.options), **self.job.recorded()}
+        TrainingRun.__init__(self, self.training, named, self.training.count * self.training.epochs)
+        return self.training.weights
 
-    def scores(self) -> dict[str, Any]:
-        """Evaluate the current weights on the held-out documents."""
-        return self._task.scores()
-
-    def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Store the measures of an epoch."""
-        self._task.end_epoch(record)
-
-    def is_over(self) -> bool:
-        """Return whether the held-out measure has not improved for `patience` epochs."""
-        return self._task.is_over()
+    def learn(self) -> None:
+        """Train the remaining epochs."""
+        job, checkpoints = self.job, None
+        if job.folder is not None and job.checkpoints is not None:
+            checkpoints = Checkpointer(self, job.reporter, job.folder, job.checkpoints, job.found)
+        run_epochs(self, job.reporter, job.received, checkpoints)
+        self.seconds = self.position.seconds
 
     def current_model(self) -> Fitted:
         """Return the model trained so far."""
-        return self._task.fitted()
-
-    def save_partial(self) -> str | None:
-        """Save the model trained so far."""
-        return self._task.save_partial()
+        return self.fitted()
 
     def fingerprint(self) -> Fingerprint:
         """Return hashes that identify the documents and their labels."""
-        hashes = {"documents": _hash_of(self._task.data)}
-        if self._task.holdout is not None:
-            hashes["holdout"] = _hash_of(self._task.holdout)
-        return Fingerprint(hashes, self._task.job.described)
+        hashes = {"documents": _hash_of(self.data)}
+        if self.holdout is not None:
+            hashes["holdout"] = _hash_of(self.holdout)
+        return Fingerprint(hashes, self.job.described)
 
     def tables(self) -> Mapping[str, F32]:
         """Return the tables for checkpoints: the current and the best weights."""
-        best = {f"best_{name}": table for name, table in self._task.best_tables.items()}
-        return {**self.trainer.tables, **best}
+        best = {f"best_{name}": table for name, table in self.best_tables.items()}
+        return {**self.training.tables, **best}
 
     def notes(self) -> dict[str, Any]:
         """Return the measures of all epochs so far, for checkpoints."""
-        task = self._task
-        return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
+        return {"epochs": self.records, "best": self.best, "best_epoch": self.best_epoch}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:
         """Restore the measures that `notes` returned."""
-        task = self._task
-        task.records[:] = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
-        task.best, task.best_epoch = float(notes["best"]), int(notes["best_epoch"])
+        self.records[:] = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
+        self.best, self.best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
 
-def _by_epochs(task: Task) -> None:
-    job, training = task.job, task.training
-    assert training is not None
-    run = SgdRun(task, training)
-    checkpoints = None
-    if job.folder is not None and job.checkpoints is not None:
-        checkpoints = Checkpointer(run, job.reporter, job.folder, job.checkpoints, job.found)
-    run_epochs(run, job.reporter, job.received, checkpoints)
-    task.seconds = run.position.seconds
+class LbfgsTask(Task):
+    """A training by L-BFGS, whose iterations count as epochs."""
+
+    def learn(self) -> None:
+        """Minimize the loss until it converges; warn if the iterations are not enough."""
+
+        def run(end: EndIteration, _: Callable[[], None]) -> None:
+            solve(*self.learned, end, self.sample_weight, self.weights)
+
+        self.iterate(run)
+        if len(self.records) == self.options.epochs:
+            warn(
+                f"L-BFGS stopped after {self.options.epochs} iterations without converging; raise "
+                "--epochs or --l2"
+            )
 
 
-def _by_lbfgs(task: Task) -> None:
-    def run(end: EndIteration, _: Callable[[], None]) -> None:
-        solve(*task.learned, end, task.sample_weight, task.weights)
+class TreeTask(Task):
+    """A training of label trees."""
 
-    task.iterate(run)
-    if len(task.records) == task.options.epochs:
-        warn(
-            f"L-BFGS stopped after {task.options.epochs} iterations without converging; raise "
-            "--epochs or --l2"
-        )
+    def learn(self) -> None:
+        """Train the nodes of all trees."""
+        self.job.reporter.stage("training", None, "documents of nodes")
 
+        def watch(done: int) -> None:
+            self.job.reporter.advance(done)
+            self.check_signals()
 
-def _by_trees(task: Task) -> None:
-    task.job.reporter.stage("training", None, "documents of nodes")
-
-    def watch(done: int) -> None:
-        task.job.reporter.advance(done)
-        task.check_signals()
-
-    task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
+        self.scorer = Forest(train_trees(*self.learned, watch, self.sample_weight), self.classes)
 
 
-# Maps each value of `ClassifyOptions.learner` to its training function.
-LEARNERS: dict[str, Callable[[Task], None]] = {
-    "sgd": _by_epochs, "dual": _by_epochs, "lbfgs": _by_lbfgs, "tree": _by_trees,
+# Maps each value of `ClassifyOptions.learner` to the class of its tasks in this process.
+TASKS: dict[str, type[Task]] = {
+    "sgd": SgdTask, "dual": SgdTask, "lbfgs": LbfgsTask, "tree": TreeTask,
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from .continued import Continued
 from .dataset import Dataset, DocumentsJob, are_vectors, check_held_out, corpus_line
 from .dataset import read as read_documents
 from .features import TextFeatures
-from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear, resource_estimate
+from .fit import Fitted, Job, RemoteTraining, SgdTask, fit_linear, resource_estimate
 from .labeled import Labeled
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier, Predictor
 from .options import NO_SUBWORDS, TREES, ClassifyOptions, FeatureOptions, TuneOptions, resolved
@@ -126,7 +126,7 @@ def train(
     if before is not None:
         options, features = before.settings(options, features)
     start = time.monotonic()
-    found = find_checkpoint(job.checkpoints, SgdRun.kind)
+    found = find_checkpoint(job.checkpoints, SgdTask.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
         own = ("lead", "lead_ngrams", "tokens", "ngrams", "subwords")

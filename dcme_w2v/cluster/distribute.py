@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.classify.calibration import likeliest_factors
-from dcme_w2v.classify.fit import EndIteration, Task, scores_of
+from dcme_w2v.classify.fit import TASKS, EndIteration, SgdTask, Task, scores_of
 from dcme_w2v.classify.labeled import Labeled, instances_of
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import loss_and_gradient_at, minimized
@@ -65,12 +65,12 @@ def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
     """Train on a shard, either for all epochs from zero weights or for one epoch from `start`."""
-    task = Task(data, classes, options)
+    task = TASKS[options.learner](data, classes, options)
     if start is None:
         task.train()
         loss = task.records[-1]["loss"] if task.records else 0.0
     else:
-        assert task.training is not None
+        assert isinstance(task, SgdTask)
         task.weights.set(start)
         loss = task.training.epoch(number).loss
     weights, table = task.weights, task.weights.get()

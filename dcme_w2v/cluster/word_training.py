@@ -241,7 +241,7 @@ class ClusterRun(run.WordsRun):
         super().__init__(job, corpus, training, None)
         self._fingerprint, self._executor, self._cluster = fingerprint, executor, training
         self._own = {"shards": len(training.names), "rounds": training.epochs}
-        self.options = {**self.options, **self._own}
+        self.settings = {**self.settings, **self._own}
 
     def fingerprint(self) -> Fingerprint:
         """Return a hash of the token IDs and a hash of the vocabulary."""

@@ -24,7 +24,7 @@ class TrainingRun(ABC):
     Parameters
     ----------
     trainer : Trainer
-    options : mapping
+    settings : mapping
         All options as used, by name; a resumed run must have the same.
 
     Attributes
@@ -45,8 +45,8 @@ class TrainingRun(ABC):
     unit: ClassVar[str]
     step: ClassVar[str] = "epoch"
 
-    def __init__(self, trainer: Trainer, options: Mapping[str, Any], total: int) -> None:
-        self.trainer, self.options, self.total = trainer, options, total
+    def __init__(self, trainer: Trainer, settings: Mapping[str, Any], total: int) -> None:
+        self.trainer, self.settings, self.total = trainer, settings, total
         self.free: Collection[str] = ()
         self.position = Position()
 
@@ -148,7 +148,7 @@ class Checkpointer:
     def _resume(self, found: Checkpoint) -> None:
         """Load a checkpoint into the run; raise an error if the options or data differ."""
         run, training = self._run, self._run.trainer
-        found.check_options(run.options, run.free)
+        found.check_options(run.settings, run.free)
         found.check_data(self._fingerprint)
         run.position = _restored(run, found)
         self.latest, self._saved_epoch = found.path, run.position.epoch
@@ -195,7 +195,7 @@ class Checkpointer:
         run = self._run
         run.trainer.check_finite()
         record = record_of(
-            run.kind, run.options, self._fingerprint, run.position,
+            run.kind, run.settings, self._fingerprint, run.position,
             kernels=run.trainer.kernels, training=run.trainer.record(), notes=run.notes(),
         )  # fmt: skip
         self.latest = self.folder.save(
@@ -300,7 +300,7 @@ def run_epochs(
         A parameter is NaN or infinite, or workers are lost; the message names the last checkpoint.
     """
     trainer, position = run.trainer, run.position
-    reporter.stage("training", run.total, run.unit, run.options)
+    reporter.stage("training", run.total, run.unit, run.settings)
     saves_within = checkpoints is not None and trainer.stops_within
 
     def watch(progress: Progress) -> bool:

@@ -385,7 +385,7 @@ def train_job(
                 "choose a .safetensors file"
             )
         run = machine.run(job, corpus, ngrams, reporter)
-        run.options = {**run.options, "init": start_hash}
+        run.settings = {**run.settings, "init": start_hash}
         checkpoints = None
         if folder is not None:
             checkpoints = Checkpointer(run, reporter, folder, job, found)

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.classify.fit import Task
+from dcme_w2v.classify.fit import SgdTask
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
@@ -104,7 +104,7 @@ def test_a_learning_rate_that_is_too_high_is_reported():
 
 def trained(*arguments):
     """Return the weights and the figures of all epochs."""
-    task = Task(*arguments)
+    task = SgdTask(*arguments)
     task.train()
     return task.weights, task.records
 

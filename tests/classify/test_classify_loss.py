@@ -13,7 +13,7 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.calibration import Calibration, likeliest_factors
 from dcme_w2v.classify.choose import Problem, like_svm
-from dcme_w2v.classify.fit import Task, _best_offsets
+from dcme_w2v.classify.fit import SgdTask, _best_offsets
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
@@ -79,7 +79,7 @@ def test_many_rare_classes_are_learned_to_the_optimum():
     rows = csr_matrix(unit_rows(rows))
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)
     near = Problem(data, 520, given)
-    task = Task(data, 520, near.options(like_svm(near, {})))
+    task = SgdTask(data, 520, near.options(like_svm(near, {})))
     task.train()
     scores = task.weights.scores(SparseRows(rows), 0, 1600, 1)
     svm = LinearSVC().fit(rows, labels).decision_function(rows)

@@ -388,7 +388,7 @@ def test_balanced_weights_choose_the_penalty_by_weighted_folds(seed):
 
 def test_a_training_far_worse_than_its_trials_is_an_error(monkeypatch):
     X, y = spread()
-    real = fit.LEARNERS["dual"]
-    monkeypatch.setitem(fit.LEARNERS, "dual", lambda task: (real(task), task.weights.scale(-0.05)))
+    learn = fit.SgdTask.learn
+    monkeypatch.setattr(fit.SgdTask, "learn", lambda task: (learn(task), task.weights.scale(-0.05)))
     with pytest.raises(DivergedError, match="cross-validation reached"):
         MaxentClassifier(loss="hinge", threads=1).fit(X, y)

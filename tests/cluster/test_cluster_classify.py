@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import train
-from dcme_w2v.classify.fit import Job, Task
+from dcme_w2v.classify.fit import Job, LbfgsTask, Task
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
@@ -143,7 +143,7 @@ def test_documents_on_workers_have_their_weights(method, light):
     data = Labeled(rows, chance.integers(0, 3, (120, 1)).tolist(), weights)
     remote = Distributed(DistributeOptions("local:0", 2, method))
     alone = data if light == 1 else data.some(np.flatnonzero(is_first))
-    one, other = Task(alone, 3, given), Task(data, 3, given, job=Job(remote=remote))
+    one, other = LbfgsTask(alone, 3, given), Task(data, 3, given, job=Job(remote=remote))
     for task in (one, other):
         task.train()
     assert other.weights.get() == pytest.approx(one.weights.get(), abs=1e-3)

@@ -48,7 +48,7 @@ def saved(folder, training, epoch):
     """Save a training and read the generation again."""
     task = Words(training)
     record = record_of(
-        task.kind, task.options, FINGERPRINT, Position(epoch), kernels=task.trainer.kernels,
+        task.kind, task.settings, FINGERPRINT, Position(epoch), kernels=task.trainer.kernels,
         training=task.trainer.record(), notes=task.notes(),
     )  # fmt: skip
     return Checkpoint.load(folder.save(record, task.tables(), task.trainer.state()))
