@@ -192,9 +192,9 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
     try:
         task.train()
     except KeyboardInterrupt as error:
-        error.partial = task.fitted()  # type: ignore[attr-defined]
+        error.partial = task.current_model()  # type: ignore[attr-defined]
         raise
-    fitted = task.fitted()
+    fitted = task.current_model()
     _check_loss(task, fitted.scorer)
     fitted.choice, fitted.seconds = choice, task.seconds or time.monotonic() - start
     if choice is not None:
@@ -437,7 +437,7 @@ class Task:
         weights = self.sample_weight
         return float(len(self.learned[2]) if weights is None else weights.sum(dtype=np.float64))
 
-    def fitted(self) -> Fitted:
+    def current_model(self) -> Fitted:
         """Return the model trained so far."""
         start, scorer = self.job.start, self.scorer
         if start is not None:
@@ -526,7 +526,7 @@ class Task:
         """Save the current result; return None if the weights are on workers or in tree nodes."""
         if not self.records and (self.job.remote or self.options.learner == "tree"):
             return None
-        return self.job.partial(self.fitted())
+        return self.job.partial(self.current_model())
 
 
 def _second_half(options: ClassifyOptions, start: Start) -> ClassifyOptions:
@@ -561,10 +561,6 @@ class SgdTask(Task, TrainingRun):
             checkpoints = Checkpointer(self, job.reporter, job.folder, job.checkpoints, job.found)
         run_epochs(self, job.reporter, job.received, checkpoints)
         self.seconds = self.position.seconds
-
-    def current_model(self) -> Fitted:
-        """Return the model trained so far."""
-        return self.fitted()
 
     def fingerprint(self) -> Fingerprint:
         """Return hashes that identify the documents and their labels."""
