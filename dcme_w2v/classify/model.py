@@ -538,13 +538,8 @@ def store_text(
             arrays |= words_arrays(text.names)
         if text.buckets is not None:
             arrays["buckets"] = text.buckets
-        store_tag_pairs(text, arrays)
-
-
-def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:
-    """Add the counts of tag pairs, if there are any, to the arrays of a model file."""
-    if text.tag_pairs is not None:
-        arrays["tag_pairs"] = text.tag_pairs
+        if text.tag_pairs is not None:
+            arrays["tag_pairs"] = text.tag_pairs
 
 
 def restore_tag_pairs(model: Model, text: TextFeatures) -> None:

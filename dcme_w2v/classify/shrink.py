@@ -27,7 +27,7 @@ from . import compact
 from .compact import Steps
 from .features import TextFeatures
 from .levels import BIAS, Evidence
-from .model import COLUMNS, NONE, VERSION, Classifier, restore_tag_pairs, restored, store_tag_pairs
+from .model import COLUMNS, NONE, VERSION, Classifier, restore_tag_pairs, restored
 from .options import MAX_LEVELS, ClassifyOptions, FeatureOptions, ShrinkOptions, kept_weights
 from .trainer import Weights, rows_at_once
 
@@ -335,7 +335,8 @@ class ShrunkModel(Classifier):
                 assert self.text.buckets is not None
                 arrays["buckets"] = compact.pack_ascending(self.text.buckets)
                 description["width"] = self.text.options.hashing
-            store_tag_pairs(self.text, arrays)
+            if self.text.tag_pairs is not None:
+                arrays["tag_pairs"] = self.text.tag_pairs
         elif self.columns is not None:
             arrays["columns"] = compact.pack_ascending(self.columns)
         arrays["places"], arrays["levels"] = compact.pack_levels(levels, kinds)

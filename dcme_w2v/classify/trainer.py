@@ -299,11 +299,6 @@ class Start:
         return found
 
 
-def has_sets(documents: I64) -> bool:
-    """Return whether any document has several instances, which must be adjacent."""
-    return bool((documents[1:] == documents[:-1]).any())
-
-
 def _as_sets(
     documents: I64,
     labels: I32,
@@ -447,9 +442,11 @@ class ClassifierTrainer(Trainer):
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
             options = replace(options, threads=1)  # several threads would change the order of sums
+        # The instances of a document are adjacent.
+        has_sets = options.loss == "hinge" and bool((documents[1:] == documents[:-1]).any())
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
-            is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
+            is_ordered = is_robust or has_sets
             own = (matrix, documents, labels, classes, options.seed)
             order = similar_neighbors(*own) if is_ordered else None
             weights = Weights(matrix.shape[1], classes, options.bias, order)
@@ -464,7 +461,7 @@ class ClassifierTrainer(Trainer):
             noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
         is_dual, squares, sets = options.solver == "dual", 1.0, None
-        if options.loss == "hinge" and has_sets(documents):
+        if has_sets:
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
         if not is_dual:
             squares, steps = length_and_steps(matrix, documents, sample_weight)
