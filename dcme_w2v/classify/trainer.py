@@ -412,7 +412,7 @@ class ClassifierTrainer(Trainer):
     matrix : csr_matrix of float32, shape (documents, features)
         The documents.
     documents, labels : ndarray, shape (instances,)
-        Index of the document and class of each instance.
+        Index of the document and class of each instance; a document's instances are adjacent.
     classes : int
         Number of classes.
     options : ClassifyOptions
@@ -442,7 +442,6 @@ class ClassifierTrainer(Trainer):
     ) -> None:
         if options.solver == "dual" or is_short(matrix, len(documents), classes, options):
             options = replace(options, threads=1)  # several threads would change the order of sums
-        # The instances of a document are adjacent.
         has_sets = options.loss == "hinge" and bool((documents[1:] == documents[:-1]).any())
         if weights is None:
             is_robust = options.objective == "dcme" and options.dcme_update == "robust"
@@ -454,8 +453,7 @@ class ClassifierTrainer(Trainer):
         self.documents = core.SparseRows(matrix)
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
-        counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # rows passed to partial_fit can lack some classes
+        counts = np.maximum(np.rint(sums), 1).astype(np.int64)  # `partial_fit` can lack classes
         # For class and noise probabilities p and q, ns learns log(p / q) + constant, so add log q.
         if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER
