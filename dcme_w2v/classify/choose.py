@@ -256,9 +256,7 @@ def _length(problem: Problem, best: Setting) -> float:
 
 
 def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
-    """Return the default setting, and settings with a lower C or learning rate for noisy labels."""
-    if is_dual(problem, best):
-        return of_strengths(problem, best)
+    """Return the default setting of SGD, and lower learning rates for noisy labels."""
     first = like_svm(problem, best)
     options = problem.options({"loss": "hinge"})
     lower = {name: getattr(options, name) for name in first if hasattr(options, name)}
@@ -321,7 +319,7 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         return []
     if not problem.several:
         if is_dual(problem, problem.features[0]):
-            return [Stage(of_defaults, measure, 0.0), Stage(of_features, measure, 0.0)]
+            return [Stage(of_strengths, measure, 0.0), Stage(of_features, measure, 0.0)]
         return [Stage(of_defaults, measure, REGULARIZED), features]
     if len(problem.data.labels) * problem.classes > MANY_NUMBERS:
         return [Stage(of_rates, measure)]
@@ -431,25 +429,21 @@ class Choice:
     scores: OutOfFold | None = field(default=None, repr=False)
 
     @property
-    def flags(self) -> str:
-        """The chosen settings as command-line flags."""
-        return flags_of(self.setting)
-
-    @property
     def record(self) -> dict[str, Any]:
         """The chosen settings, as an entry for the model's JSON record."""
         trials = [{**one, "measure": figure} for one, figure in self.trials]
         return {
-            "flags": self.flags, "held_out": self.held_out, "seconds": round(self.seconds, 3),
-            "complete": self.complete, "trials": trials,
+            "flags": flags_of(self.setting), "held_out": self.held_out,
+            "seconds": round(self.seconds, 3), "complete": self.complete, "trials": trials,
         }  # fmt: skip
 
     @property
     def line(self) -> str:
         """A one-line message that compares the chosen settings with the other candidates."""
+        flags = flags_of(self.setting)
         if not self.trials:
             why = "" if self.complete else f": no trial finished within {self.seconds:.1f} s"
-            return f"{self.flags}, chosen without a comparison{why}"
+            return f"{flags}, chosen without a comparison{why}"
         best: dict[str, float] = {}
         for one, figure in self.trials:
             new = {k: v for k, v in one.items() if self.setting.get(k) != v}
@@ -458,7 +452,7 @@ class Choice:
         if len(best) > 2 * FOLDS:
             shown = f"this {best['this']:.4f}; {len(self.trials)} trials"
         over = "" if self.complete else "; time ran out before the last trial"
-        return f"{self.flags}, chosen on {self.held_out:,} held-out documents ({shown}{over})"
+        return f"{flags}, chosen on {self.held_out:,} held-out documents ({shown}{over})"
 
 
 def flags_of(setting: Setting) -> str:
@@ -538,7 +532,7 @@ class Search:
         if self._received.number is not None:
             raise Interrupted(
                 f"stopped by {self._received.name} while choosing the settings; nothing was "
-                f"written; the best settings so far: {choice.flags}",
+                f"written; the best settings so far: {flags_of(choice.setting)}",
                 self._received.number,
             )
         measure = stages[-1].measure if stages else self.problem.measure
@@ -554,7 +548,8 @@ class Search:
         return self._out_of_fold(self._measured([setting], self.problem.measure, 1.0)[0])
 
     def _run(self, stage: Stage, choice: Choice) -> None:
-        left = _distinct(stage.candidates(self.problem, choice.setting))
+        candidates = stage.candidates(self.problem, choice.setting)
+        left = list({tuple(sorted(one.items())): one for one in candidates}.values())
         choice.setting = left[0]
         if len(left) < 2:
             return
@@ -768,7 +763,3 @@ def factors_without_unknown(rows: AnyRows, held: I64, learned: I64) -> F64:
 
 def _key(setting: Setting, measure: Measure, share: float) -> tuple[Any, ...]:
     return (*sorted(setting.items()), measure, share)
-
-
-def _distinct(settings: Sequence[Setting]) -> list[Setting]:
-    return list({tuple(sorted(one.items())): one for one in settings}.values())

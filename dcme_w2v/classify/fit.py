@@ -181,7 +181,7 @@ def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
         choice = choose(problem, job.seconds, job.reporter, job.received)
     setting = choice.setting if choice else {}
     options = problem.options(setting)
-    if choice is not None and choice.flags:
+    if choice is not None and choice.setting:
         job.reporter.message(f"settings: {choice.line}")
     job.begin(setting, options)
     data = replace(problem.data, matrix=problem.rows(setting))

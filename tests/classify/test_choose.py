@@ -28,7 +28,6 @@ from dcme_w2v.classify.choose import (
     flags_of,
     folds_of,
     log_likelihood,
-    of_defaults,
     of_losses,
     stages_of,
 )
@@ -69,6 +68,11 @@ def several(count=600):
     return Labeled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
 
 
+def candidates_of(problem):
+    """Return the settings that the first stage compares."""
+    return stages_of(problem)[0].candidates(problem, {})
+
+
 # ---- two pure functions ----
 
 
@@ -85,7 +89,7 @@ def several(count=600):
 ])  # fmt: skip
 def test_the_default_is_near_linear_svc(count, classes, given, first, others):
     """C is 1, or 10 with few documents; a given option is no part of a setting."""
-    found = of_defaults(problem(labeled(count=count), classes, **given), {})
+    found = candidates_of(problem(labeled(count=count), classes, **given))
     assert len(found) == 1 + len(others) and {one["loss"] for one in found} == {"hinge"}
     for one, wanted in zip(found, [first, *others], strict=True):
         assert {**one, **wanted} == one and not set(one) & set(given)
@@ -94,7 +98,7 @@ def test_the_default_is_near_linear_svc(count, classes, given, first, others):
 
 
 def test_more_candidates():
-    sets = of_defaults(problem(several()), {})
+    sets = candidates_of(problem(several()))
     assert [one["lr"] for one in sets] == [0.5, 0.125, 1.0]
     assert [one["epochs"] for one in sets] == [10, 5, 5] and "bias" not in sets[0]
     tuned = of_losses(problem(), {})
@@ -102,7 +106,7 @@ def test_more_candidates():
     assert rates[0] == ("hinge", None) and rates[1:4] == [("softmax", x) for x in (4, 1, 0.25)]
     assert {one["loss"] for one in of_losses(problem(objective="dcme"), {})} == {"softmax"}
     wide = Labeled(labeled().matrix * 1e6, labeled().labels)
-    assert of_defaults(problem(wide), {})[0]["bias"] == 1e3  # its maximum
+    assert candidates_of(problem(wide))[0]["bias"] == 1e3  # its maximum
 
 
 @pytest.mark.parametrize("given, data, classes, chosen", [
@@ -435,5 +439,5 @@ def test_low_strengths_are_tried_for_very_unequal_weights(weight, count):
     data = Labeled(rows, [[i % 40 // 39] for i in range(1200)])
     if weight is not None:
         data = data.weighted(np.where(np.arange(1200) % 40 == 39, weight, 1.0))
-    found = of_defaults(Problem(data, 2, ClassifyOptions()), {})
+    found = candidates_of(Problem(data, 2, ClassifyOptions()))
     assert len({one["l2"] for one in found}) == count
