@@ -80,12 +80,10 @@ class Command(click.Command):
         # The help is the command's raw docstring, where \b is two characters: a backslash and a b.
         self.help = self.help and self.help.replace("\\b", "\b")
         for param in self.params:
-            if not isinstance(param.type, click.types.StringParamType):
-                continue
-            if getattr(param, "path", None):  # this type lets shells complete file names
-                param.type = click.Path()
-            elif "|" in (param.metavar or ""):
-                param.type = Value(str, tuple((param.metavar or "").split("|")))
+            choices = tuple((param.metavar or "").split("|"))
+            is_completed = getattr(param, "path", None) or len(choices) > 1
+            if is_completed and isinstance(param.type, click.types.StringParamType):
+                param.type = Value(str, choices)  # this type lets shells complete the values
 
     def repeated(self, args: list[str]) -> list[str]:
         """If an option takes several values, insert its flag before each value."""
