@@ -140,10 +140,12 @@ def train(
         corpus = _read_documents(job, features, options, reporter, remote is None, before)
         sets = FeatureSets(corpus, features)
         if dry_run:
-            return _resources(job, options, sets)
+            most = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
+            return _plan(job, options, most, remote)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-        # Report invalid options before the search for settings starts.
-        _resolved(job, options, corpus, remote)
+        # Report invalid options and lack of memory before the search for settings starts.
+        if refused := _plan(job, options, corpus, remote)["refused"]:
+            raise refused
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote, before)
         work = Job(
@@ -174,17 +176,14 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
     _check_learner(job, options, remote)
 
 
-def _resolved(
+def _plan(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
-) -> ClassifyOptions:
-    """Fill in the defaults of all options; raise an error if there is too little memory."""
+) -> dict[str, Any]:
+    """Estimate the resources of the training; raise an error if the learner does not support it."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
-    plan = resource_estimate(corpus.matrix, corpus.labels, classes, options)
-    if plan["refused"]:
-        raise plan["refused"]
-    return options
+    return resource_estimate(corpus.matrix, corpus.labels, classes, options)
 
 
 def _trained(
@@ -241,14 +240,6 @@ def _saved(
     return model
 
 
-def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
-    """Estimate the memory and disk space for training with the maximum number of features."""
-    corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
-    classes = len(corpus.classes)
-    options = resolved(options, classes, corpus.multilabel)
-    return resource_estimate(corpus.matrix, corpus.labels, classes, options)
-
-
 class _Models:
     """A factory that creates models from fitted weights and the chosen features."""
 
@@ -270,7 +261,8 @@ class _Models:
             reporter.message(
                 f"{self.corpus.matrix.shape[1]:,} features are used with the chosen settings"
             )
-        _resolved(self._job, options, self.corpus, self._remote)
+        if refused := _plan(self._job, options, self.corpus, self._remote)["refused"]:
+            raise refused
         names = ["loss", *SHOWN[options.learner], "epochs", "l2", "bias"]
         names += ["clusters"] if options.objective == "dcme" else []
         shown, text = {name: getattr(options, name) for name in names}, self.corpus.text
