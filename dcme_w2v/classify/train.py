@@ -254,7 +254,7 @@ class _Models:
         self.corpus = sets.under({})
 
     def begin(self, setting: Setting, options: ClassifyOptions, reporter: Reporter) -> None:
-        """Store the chosen features; raise an error if they need too much memory or disk space."""
+        """Store the chosen features; raise an error if they need too much memory."""
         columns = self.corpus.matrix.shape[1]
         self.corpus = self._sets.under(setting).with_held()
         if self.corpus.matrix.shape[1] != columns:
