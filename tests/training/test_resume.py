@@ -274,7 +274,7 @@ def test_a_changed_option_is_an_error_that_names_it_or_free(kept, cli, line, fla
     Path("v.txt").write_text(f"1 16\nw1 {'1 ' * 16}\n")
     Path("voc").write_text("w1 9\nw2 8\n")
     page = Path(__file__).parents[2] / "docs" / "guides" / "resume.md"
-    (free,) = (one for one in page.read_text().split("\n\n") if "may change" in one)
+    (free,) = (one for one in page.read_text().split("\n\n") if "you can change" in one)
     code = cli.run(f"{line} --resume {KEPT[line]} {given}")
     if f"`{flag}`" in free:
         assert code == 0
