@@ -62,32 +62,20 @@ class Counted:
     counts : CompressedRows
         Counts by feature, shape (features, documents): words, word n-grams by length, and character
         n-grams.
-    weights : ndarray of float64, shape (documents,), or None
-        The documents' weights, in multiples of the smallest weight.
+    totals, present : ndarray of float64, shape (features,)
+        The total count of each feature, and the number of documents that contain it. Each document
+        counts as often as its weight says.
+    total : float
+        The total weight of the documents.
     """
 
     words: Words
     grams: NGrams
     subwords: Words | None
     counts: CompressedRows
-    weights: F64 | None
-
-    @functools.cached_property
-    def totals(self) -> F64:
-        """The total count of each feature, weighted by document weights."""
-        return _sums(self.counts, self.weights, self.counts.data)
-
-    @property
-    def total(self) -> float:
-        """The total weight of the documents."""
-        return _total(self.counts.shape[1], self.weights)
-
-    @functools.cached_property
-    def present(self) -> F64:
-        """The total weight of the documents that contain each feature."""
-        if self.weights is None:
-            return np.diff(self.counts.indptr).astype(np.float64)
-        return _sums(self.counts, self.weights, np.ones_like(self.counts.data))
+    totals: F64
+    present: F64
+    total: float
 
 
 class TextFeatures:
@@ -223,7 +211,8 @@ class TextFeatures:
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
             own = _multiples(weights)
-            return self._fitted(counts, documents_with(counts, own), _total(counts.shape[0], own))
+            total = counts.shape[0] if own is None else float(own.sum())
+            return self._fitted(counts, documents_with(counts, own), total)
         counted, size, count = self._read(documents, most, weights)
         self._counted = counted if size <= self._room else None
         return self._fitted(*self._chosen(counted, count), counted.total)
@@ -423,7 +412,8 @@ class TextFeatures:
             spelled, by_text = subwords.distinct()
             parts.append(by_text)
         by_feature = transposed_parts(parts)
-        return Counted(words, grams, spelled, by_feature, _multiples(weights)), size, count
+        sums = _sums(by_feature, _multiples(weights))
+        return Counted(words, grams, spelled, by_feature, *sums), size, count
 
     def _counts(
         self,
@@ -462,14 +452,15 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
     return own / own.min() if len(own) and np.ptp(own) else None
 
 
-def _total(documents: int, weights: F64 | None) -> float:
-    return documents if weights is None else float(weights.sum())
-
-
-def _sums(counts: CompressedRows, weights: F64 | None, values: F32) -> F64:
-    """Return the sum of each feature's values, weighted by document; no feature may be empty."""
-    own = values if weights is None else values * weights[counts.indices]
-    return np.add.reduceat(own, counts.indptr[:-1], dtype=np.float64).round(DECIMALS)
+def _sums(counts: CompressedRows, weights: F64 | None) -> tuple[F64, F64, float]:
+    """Return the fields `totals`, `present` and `total` of `Counted`; no feature may be empty."""
+    starts = counts.indptr[:-1]
+    if weights is None:
+        totals = np.add.reduceat(counts.data, starts, dtype=np.float64).round(DECIMALS)
+        return totals, np.diff(counts.indptr).astype(np.float64), counts.shape[1]
+    own = weights[counts.indices]
+    totals = np.add.reduceat(counts.data * own, starts).round(DECIMALS)
+    return totals, np.add.reduceat(own, starts).round(DECIMALS), float(weights.sum())
 
 
 def documents_with(counts: CompressedRows, weights: F64 | None) -> F64:
