@@ -115,14 +115,14 @@ class Subwords:
         A leading space distinguishes the names of n-grams from words. Columns are not sorted.
         """
         table = Table()
-        counts = self._counts(table, learns=True)
+        counts = self.counts(table, learns=True)
         return Words(*table.words(np.arange(len(table)))), counts
 
-    def counts(self, table: Table) -> CompressedRows:
-        """Count the n-grams that a table contains, without sorting the columns."""
-        return self._counts(table, learns=False)
+    def counts(self, table: Table, learns: bool = False) -> CompressedRows:
+        """Count the n-grams that a table contains, without sorting the columns.
 
-    def _counts(self, table: Table, learns: bool) -> CompressedRows:
+        With `learns`, n-grams that the table lacks are added to it.
+        """
         words = self._numbering.words_of(np.arange(self._numbering.known))
         starts, ids = table.ngrams(words.text, words.offsets, *self._lengths, MAX_WORD, learns)
         texts, width = joined_batches(self._texts), len(table)
