@@ -260,7 +260,9 @@ def are_vectors(docs: Sequence[str]) -> bool:
     return kinds == {True}
 
 
-def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
+def no_labels(
+    docs: Sequence[str], text: TextFeatures | None = None, hint: str = "", zeros: int = 0
+) -> str:
     """Return an error message for files without labels that says where to put the labels.
 
     Parameters
@@ -271,8 +273,13 @@ def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str =
         Their text features, which may be per token.
     hint : str
         Another remedy, added at the end.
+    zeros : int
+        Number of labeled documents with weight 0, which are left out.
     """
     path, suffix = docs[0], PurePath(docs[0]).suffix.lower()
+    if zeros:
+        column = "choose another column with --sample-weight-column"
+        return f"{path}: all labeled documents have the weight 0; {column}"
     if text is not None and text.is_by_token:
         return f"{path}: no sentence has tags; write one line TOKEN ... TAG per token"
     advice = "write each line as LABEL<TAB>TEXT"
@@ -339,13 +346,13 @@ def read(
         raise UsageError(f"--labels={labels} is not supported for text documents; omit --labels")
     random, share, held = np.random.default_rng(seed), holdout.fraction, list[_Weighed]()
     kept, is_first, weights = Labels(), list[bool](), list[float]()
-    found, without, texts, is_held = Doubts(docs[0]), 0, list[Text](), False
+    found, without, having, texts, is_held = Doubts(docs[0]), 0, 0, list[Text](), False
 
     def training() -> Iterator[Text]:
-        nonlocal without, is_held
+        nonlocal without, having, is_held
         for document in _bounded(docs, text.read(docs)):
             named = document.labels if takes_none else tuple(document.labels)
-            without += not named
+            without, having = without + (not named), having + bool(named)
             if not (named or keep_unlabeled) or (weight := _weight_of(document)) == [0.0]:
                 continue
             if named:
@@ -360,7 +367,7 @@ def read(
             is_first.append(document.is_first)
             yield document.text
         if not kept and (held or not keep_unlabeled):
-            failed = CorpusError(no_labels(docs, text, hint))
+            failed = CorpusError(no_labels(docs, text, hint, having))
             raise _too_few(holdout, 0, len(held)) if held else failed
         for document in text.read(unlabeled) if unlabeled else ():
             kept.append(())

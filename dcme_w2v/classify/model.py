@@ -312,8 +312,8 @@ class Predictor(Sealed, Shown, ABC):
             label = name_of_label(label, self.label_kind)
         if label is not None and label not in self.classes:
             near = closest(label, self.classes)
-            hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(f"{label} is not a class of this model{hint}")
+            hint = f"did you mean {near}?" if near else f"choose a class such as {self.classes[0]}"
+            raise UsageError(f"{label} is not a class of this model; {hint}")
         known = dict(zip(self.classes, self.labels, strict=True))
         if text is not None:
             found = self._explain_text(label, count, text)

@@ -324,8 +324,8 @@ def check_writable(path: PathLike) -> None:
     if suffix in UNSUPPORTED:
         raise UsageError(
             f"{os.fspath(path)}: {suffix} files cannot be written; use another suffix (vectors: "
-            ".txt, .bin or .safetensors; rows: .npz or .svm; to compress, add .gz, .bz2, .xz or "
-            ".zst)"
+            ".txt, .bin or .safetensors; rows: .npz or .svm; tables: .csv, .jsonl or .parquet; to "
+            "compress, add .gz, .bz2, .xz or .zst)"
         )
     if compression == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(

@@ -389,6 +389,9 @@ def test_a_column_of_weights(cli, kind):
             f"{path}:37: the document weight " in said
             and "is not a finite nonnegative number" in said
         )
+    path = write(f"z.{kind}", [{**row, "w": 0} for row in rows])
+    said = cli.error(f"{TRAIN.format(path)} {COLUMNS} --sample-weight-column w")
+    assert f"{path}: all labeled documents have the weight 0; choose another column" in said
 
 
 WEIGHTED = [("tea leaf", "tea", 3), ("tea cup", "boat", 2), ("sail", "boat", 1), ("x", "tea", 0)]
