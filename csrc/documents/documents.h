@@ -63,11 +63,11 @@ void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, con
 /* Count the parts of documents, such as the n-grams of their words. The parts of word w are at
  * starts[w] .. starts[w + 1] - 1 of `parts`. Row i of the result, at row_starts[i] ..
  * row_starts[i + 1] - 1 of `columns` and `counts`, has the parts of document i by first appearance.
- * The first `lead` words of a document count twice. `columns` may be NULL, in which case only
- * `row_starts` (documents->count + 1) is written. `place` has a number for each part, which must be
- * -1. */
+ * The first `lead` words of a document count twice. `columns` and `counts` have room for all parts
+ * of all words, row_starts for documents->count + 1 numbers. `place` has a number for each part,
+ * which must be -1. */
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
-                      int64_t lead, int64_t *place, int64_t *row_starts, int32_t *columns,
+                      int64_t lead, int32_t *place, int64_t *row_starts, int32_t *columns,
                       float *counts);
 
 /* Maximum bytes of one entry in svmlight format. */

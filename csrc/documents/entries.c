@@ -32,27 +32,26 @@ void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, con
 }
 
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
-                      int64_t lead, int64_t *place, int64_t *row_starts, int32_t *columns,
+                      int64_t lead, int32_t *place, int64_t *row_starts, int32_t *columns,
                       float *counts) {
-    int64_t found = row_starts[0] = 0;
+    int64_t end = row_starts[0] = 0;
     for (int64_t row = 0; row < documents->count; row++) {
-        int64_t begin = found, double_end = documents->starts[row] + lead;
+        int64_t begin = end, double_end = documents->starts[row] + lead;
         for (int64_t i = documents->starts[row]; i < documents->starts[row + 1]; i++) {
             uint32_t word = documents->ids[i];
             for (int64_t j = starts[word]; j < starts[word + 1]; j++) {
-                int64_t *at = place + parts[j];
-                if (*at < begin) {
-                    *at = found++;
-                    if (columns) {
-                        columns[*at] = parts[j];
-                        counts[*at] = 0;
-                    }
+                int32_t *at = place + parts[j];
+                if (*at < 0) {
+                    columns[end] = parts[j];
+                    counts[end] = 0;
+                    *at = (int32_t)(end++ - begin);
                 }
-                if (columns)
-                    counts[*at] += i < double_end ? 2 : 1;
+                counts[begin + *at] += i < double_end ? 2 : 1;
             }
         }
-        row_starts[row + 1] = found;
+        for (int64_t k = begin; k < end; k++)
+            place[columns[k]] = -1;
+        row_starts[row + 1] = end;
     }
 }
 

@@ -209,27 +209,24 @@ def count_parts(const int64_t[::1] texts, const uint32_t[::1] words, const int64
     starts[w] .. starts[w + 1] - 1 of `parts`, all below `width`. The first `lead` words of each text
     count twice.
     """
-    cdef int64_t i, n = texts.shape[0] - 1
-    cdef int64_t[::1] place, row_starts = np.empty(n + 1, np.int64)
-    cdef int32_t[::1] columns
-    cdef float[::1] counts
+    cdef int64_t i, n = texts.shape[0] - 1, room = 1
+    cdef int64_t[::1] row_starts = np.empty(n + 1, np.int64)
+    cdef int32_t[::1] place = np.full(width, -1, np.int32)
     check_starts(texts, n, words.shape[0])
     check_starts(starts, starts.shape[0] - 1, parts.shape[0])
     check_below(parts, width)
     for i in range(words.shape[0]):
         if words[i] >= starts.shape[0] - 1:
             raise ValueError("a word is out of range")
+        room += starts[words[i] + 1] - starts[words[i]]
     cdef dcme_documents documents = dcme_documents(n, &texts[0], &words[0])
-    place = np.full(width, -1)
-    with nogil:
-        dcme_count_parts(&documents, &starts[0], &parts[0], lead, &place[0], &row_starts[0], NULL,
-                         NULL)
-    place = np.full(width, -1)
-    columns, counts = np.empty(row_starts[n], np.int32), np.empty(row_starts[n], np.float32)
+    cdef int32_t[::1] columns = np.empty(room, np.int32)
+    cdef float[::1] counts = np.empty(room, np.float32)
     with nogil:
         dcme_count_parts(&documents, &starts[0], &parts[0], lead, &place[0], &row_starts[0],
                          &columns[0], &counts[0])
-    return np.asarray(columns), np.asarray(counts), np.asarray(row_starts)
+    room = row_starts[n]
+    return np.asarray(columns)[:room], np.asarray(counts)[:room], np.asarray(row_starts)
 
 
 def write_entries(const int32_t[::1] columns, const float[::1] values):

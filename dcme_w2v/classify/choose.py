@@ -613,13 +613,15 @@ class Search:
     def _features(self, setting: Setting) -> tuple[Any, ...]:
         return tuple((name, setting.get(name)) for one in self.problem.features for name in one)
 
-    def _products(self, setting: Setting, rows: AnyRows) -> F32:
-        """Return the inner products of rows; cache the products of the second block of columns."""
+    def _products(self, setting: Setting, columns: CompressedRows) -> F32:
+        """Return the inner products of documents, given one row per feature.
+
+        The products of the second block of features are cached.
+        """
         if self.problem.second_block is None:
-            return inner_products(rows)
-        assert isinstance(rows, CompressedRows)  # the features of texts
+            return inner_products(columns)
         is_second = self.problem.second_block(setting)
-        first, second = rows.block(~is_second), rows.block(is_second)
+        second = columns[is_second]
         known = self._second and self._second[0]
         if known is None or not all(
             np.array_equal(getattr(known, name), getattr(second, name))
@@ -627,7 +629,7 @@ class Search:
         ):
             self._second = second, inner_products(second)
         assert self._second is not None
-        return inner_products(first) + self._second[1]
+        return inner_products(columns[~is_second]) + self._second[1]
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]

@@ -327,7 +327,7 @@ class TextFeatures:
         """
         words, grams, subwords = counted.words, counted.grams, counted.subwords
         every, totals = counted.counts, counted.totals
-        first = grams.order()  # this order breaks ties
+        first = grams.order  # this order breaks ties
         orders = [first[first < grams.up_to(1 + len(self._lengths))]]
         if subwords is not None and self._subwords != (0, 0):
             is_repeated = np.diff(every.indptr[len(first) :]) >= REPEATED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,8 +75,9 @@ class NGrams:
         """Return the number of words and n-grams that have at most `longest` words."""
         return int(np.searchsorted(self._size, longest, side="right"))
 
+    @functools.cached_property
     def order(self) -> I64:
-        """Return the IDs of words and n-grams, sorted by first appearance and length."""
+        """The IDs of words and n-grams, sorted by first appearance and length."""
         return np.lexsort((self._first, self._size, self._document))
 
     def names(self, words: Words, numbers: I64) -> Words:
@@ -125,8 +127,9 @@ class Subwords:
         """
         words = self._numbering.words_of(np.arange(self._numbering.known))
         starts, ids = table.ngrams(words.text, words.offsets, *self._lengths, MAX_WORD, learns)
-        texts, width = joined_batches(self._texts), len(table)
-        return joined_counts([count_parts(*texts, starts, ids, width, 0)], width)
+        width = len(table)
+        pieces = [count_parts(*texts, starts, ids, width, 0) for texts in self._texts]
+        return joined_counts(pieces, width)
 
 
 def joined_batches(batches: list[Batch]) -> Batch:

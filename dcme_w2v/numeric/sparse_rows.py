@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # An n-row matrix with m nonzero entries is rotated only if n^2 is at most MOST_SQUARES * m.
 MOST_SQUARES = 4
 # A column with entries in a larger fraction of rows is multiplied as a dense array.
-COMMON = 0.05
+COMMON = 0.1
 # Fraction of the mean diagonal entry that is added to make the matrix positive definite.
 RIDGE = 1e-4
 DENSE = 0.25  # rows are dense if at least this fraction of their values is nonzero
@@ -84,12 +84,6 @@ class CompressedRows:
         moved = CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], width))
         return moved.transposed().transposed()
 
-    def block(self, is_in: Bools) -> CompressedRows:
-        """Keep only the columns that a mask selects."""
-        rows = self.entries(is_in[self.indices])
-        columns = (np.cumsum(is_in) - 1)[rows.indices].astype(np.int32)
-        return CompressedRows((rows.data, columns, rows.indptr), (self.shape[0], int(is_in.sum())))
-
     def matrix(self) -> csr_matrix:
         """Return a csr_matrix that shares the arrays of this object."""
         from scipy.sparse import csr_matrix
@@ -144,11 +138,9 @@ def unit_rows(matrix: Any) -> Any:
     return with_values(matrix, data)
 
 
-def inner_products(rows: AnyRows) -> F32:
-    """Return the inner products of all pairs of rows, in the lower triangle of a matrix."""
-    arrays = rows.data, np.asarray(rows.indices, np.int32), rows.indptr
-    columns = CompressedRows(arrays, rows.shape).transposed()
-    is_common = np.diff(columns.indptr) > COMMON * rows.shape[0]
+def inner_products(columns: CompressedRows) -> F32:
+    """Return the inner products of all pairs of columns, in the lower triangle of a matrix."""
+    is_common = np.diff(columns.indptr) > COMMON * columns.shape[1]
     common = columns[is_common]
     dense = np.zeros(common.shape, dtype=np.float32)
     dense[np.repeat(np.arange(len(dense)), np.diff(common.indptr)), common.indices] = common.data
@@ -158,16 +150,20 @@ def inner_products(rows: AnyRows) -> F32:
     return found
 
 
-def rotated(matrix: AnyRows, products_of: Callable[[AnyRows], F32] = inner_products) -> AnyRows:
+def rotated(
+    matrix: AnyRows, products_of: Callable[[CompressedRows], F32] = inner_products
+) -> AnyRows:
     """If there are few long rows, return shorter rows with the same inner products.
 
-    The result is the Cholesky factor of the matrix of inner products. A linear model with an L2
-    penalty has the same scores on these rows, but takes less time to train.
+    The result is the Cholesky factor of the matrix of inner products, which `products_of` computes
+    from the transposed matrix. A linear model with an L2 penalty has the same scores on these rows,
+    but takes less time to train.
     """
     count = matrix.shape[0]
     if count**2 > MOST_SQUARES * matrix.nnz:
         return matrix
-    products = products_of(matrix).astype(np.float64)
+    arrays = matrix.data, np.asarray(matrix.indices, np.int32), matrix.indptr
+    products = products_of(CompressedRows(arrays, matrix.shape).transposed()).astype(np.float64)
     if not np.isfinite(products).all():
         return matrix
     products[np.diag_indices(count)] += RIDGE * max(products.trace() / count, RIDGE)
