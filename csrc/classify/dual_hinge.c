@@ -106,7 +106,8 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t d, int64_t 
             end += DCME_PAD;
         if (!moves)
             continue;
-        dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
+        if (line > 0) /* dcme_batch_multiply has listed the rows from line 0 on */
+            dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
         dcme_rank1_update(model->kernels, batch->rows, values, scores + line, n, end - line);
     }
 }
@@ -116,9 +117,10 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     begin_hinge_batch(&me->at, batch, me->shared->problem->instances->sets);
     for (int64_t d = 0; d < batch->count; d++) {
-        me->squares[d] = 0;
+        double sums[4] = {0, 0, 0, 0}; /* the additions need not wait for each other */
         for (int64_t at = batch->starts[d]; at < batch->starts[d + 1]; at++)
-            me->squares[d] += batch->values[at] * (double)batch->values[at];
+            sums[at & 3] += batch->values[at] * (double)batch->values[at];
+        me->squares[d] = sums[0] + sums[1] + sums[2] + sums[3];
     }
     for (int64_t column = 0; column < batch->model->stride; column += STRIP)
         for (int64_t d = 0; d < batch->count; d++)

@@ -60,6 +60,9 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
 void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
                     int64_t n, char *to);
 
+/* Write the squared length of each of the `n` rows. */
+void dcme_squared_lengths(const float *values, const int64_t *starts, int64_t n, double *squares);
+
 /* Count the parts of documents, such as the n-grams of their words. The parts of word w are at
  * starts[w] .. starts[w + 1] - 1 of `parts`. Row i of the result, at row_starts[i] ..
  * row_starts[i + 1] - 1 of `columns` and `counts`, has the parts of document i by first appearance.

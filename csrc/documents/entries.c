@@ -31,6 +31,15 @@ void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, con
     }
 }
 
+void dcme_squared_lengths(const float *values, const int64_t *starts, int64_t n, double *squares) {
+    for (int64_t row = 0; row < n; row++) {
+        double sums[4] = {0, 0, 0, 0};
+        for (int64_t i = starts[row]; i < starts[row + 1]; i++)
+            sums[i & 3] += values[i] * (double)values[i];
+        squares[row] = sums[0] + sums[1] + sums[2] + sums[3];
+    }
+}
+
 void dcme_count_parts(const dcme_documents *documents, const int64_t *starts, const int32_t *parts,
                       int64_t lead, int32_t *place, int64_t *row_starts, int32_t *columns,
                       float *counts) {

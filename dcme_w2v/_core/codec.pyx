@@ -182,6 +182,16 @@ def copy_rows(values, const int64_t[::1] starts, const int64_t[::1] rows):
     return found
 
 
+def squared_lengths(const float[::1] values, const int64_t[::1] starts):
+    """Return the squared length of each row."""
+    cdef int64_t n = starts.shape[0] - 1
+    cdef double[::1] squares = np.empty(n)
+    check_starts(starts, n, values.shape[0])
+    with nogil:
+        dcme_squared_lengths(&values[0], &starts[0], n, &squares[0])
+    return np.asarray(squares)
+
+
 def transpose(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,
               const int64_t[::1] rows, int64_t width, int32_t[::1] to_columns,
               float[::1] to_values):

@@ -23,7 +23,14 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import AnyRows, CompressedRows, inner_products, rotated
+from dcme_w2v.numeric.sparse_rows import (
+    AnyRows,
+    CompressedRows,
+    inner_products,
+    rotated,
+    squared_lengths,
+    with_values,
+)
 from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -754,11 +761,8 @@ def factors_without_unknown(rows: AnyRows, held: I64, learned: I64) -> F64:
     is_known = np.zeros(rows.shape[1], dtype=bool)
     is_known[rows[learned].indices] = True
     out = rows[held]
-    squares = np.square(out.data, dtype=np.float64)
-    every, known = (
-        np.diff(np.append(0.0, np.cumsum(values))[out.indptr])
-        for values in (squares, np.where(is_known[out.indices], squares, 0.0))
-    )
+    every = squared_lengths(out)
+    known = squared_lengths(with_values(out, np.where(is_known[out.indices], out.data, 0)))
     found: F64 = np.sqrt(np.divide(every, known, out=np.ones_like(every), where=known > 0))
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
-from dcme_w2v.numeric.sparse_rows import as_matrix, with_values
+from dcme_w2v.numeric.sparse_rows import as_matrix, squared_lengths, with_values
 from dcme_w2v.training.trainer import Progress, Trainer, core_options, kernels_named, new_table
 
 from .metrics import log_softmax, relevance
@@ -362,10 +362,7 @@ def length_and_steps(
     neither diverge nor slow down the others. Otherwise, the rate refers to the mean length, and the
     weights are None.
     """
-    squares = np.square(matrix.data, dtype=np.float64)
-    lengths, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
-    lengths[filled] = np.add.reduceat(squares, matrix.indptr[filled])
-    found = lengths[documents]
+    found = squared_lengths(matrix)[documents]
     counts = np.ones(len(found)) if sample_weight is None else sample_weight.astype(np.float64)
     order = np.argsort(found)
     total = np.cumsum(np.where(found > 0, counts, 0.0)[order])
@@ -395,7 +392,7 @@ def is_short(matrix: csr_matrix, instances: int, classes: int, options: Classify
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     """Warn if row norms are so small that training would learn little more than class biases."""
     bias = BIAS if bias is None else bias
-    squares = float(np.square(matrix.data, dtype=np.float64).sum())
+    squares = float(squared_lengths(matrix).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
         warn(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dcme_w2v._core import codec
 from dcme_w2v._core.codec import add_products, copy_rows, transpose
 from dcme_w2v.errors import UsageError
 
-from .arrays import F32, I32, I64, Array, Bools
+from .arrays import F32, F64, I32, I64, Array, Bools
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -127,14 +128,17 @@ def with_values(rows: Any, data: Array, columns: int | None = None) -> Any:
     return type(rows)((data, rows.indices, rows.indptr), shape=shape)
 
 
+def squared_lengths(matrix: AnyRows) -> F64:
+    """Return the squared length of each row."""
+    data, starts = np.asarray(matrix.data, np.float32), np.asarray(matrix.indptr, np.int64)
+    return codec.squared_lengths(data, starts)
+
+
 def unit_rows(matrix: Any) -> Any:
     """Scale rows to unit length; zero rows are unchanged."""
-    squares = np.add.reduceat(
-        np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
-    )
-    sizes = np.diff(matrix.indptr)
-    lengths = np.where((sizes > 0) & (squares > 0), np.sqrt(np.abs(squares)), 1)
-    data = (matrix.data / np.repeat(lengths, sizes)).astype(np.float32)
+    squares = squared_lengths(matrix)
+    lengths = np.where(squares > 0, np.sqrt(squares), 1)
+    data = (matrix.data / np.repeat(lengths, np.diff(matrix.indptr))).astype(np.float32)
     return with_values(matrix, data)
 
 
