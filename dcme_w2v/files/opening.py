@@ -161,7 +161,9 @@ class CorpusFile(io.RawIOBase):
                     self._raw = Path(path).open("rb", buffering=0)  # noqa: SIM115
                 except OSError as error:
                     reason = error.strerror or error
-                    raise UnreadableError(f"{path} cannot be opened: {reason}") from error
+                    raise UnreadableError(
+                        f"{path} cannot be opened: {reason}; check the path and its permissions"
+                    ) from error
             self._piece = memoryview(head := self._take(HEAD_BYTES, _is_text))
             kind = self._sniffed(head)
             self.packed = kind in METHODS
@@ -220,6 +222,7 @@ class CorpusFile(io.RawIOBase):
                 raise
             stalled = _stalled(error) if is_address(self.path) else None
             reason = f" cannot be read: {getattr(error, 'strerror', None) or error}"
+            reason += "; try again, or copy the file"
             raise UnreadableError(f"{self.path}{stalled or reason}") from error
         self.bytes_read += n
         return n
@@ -524,7 +527,7 @@ def _open_address(path: str) -> Any:
             f"{path} can be read only with the package {package}; run: pip install {package}"
         ) from None
     except Exception as error:
-        reason = _stalled(error) or f" cannot be opened: {error}"
+        reason = _stalled(error) or f" cannot be opened: {error}; check the address"
         raise UnreadableError(f"{path}{reason}") from None
 
 
