@@ -135,7 +135,7 @@ def _loaded(
 
     if output:
         check_model_target(output, KIND)
-    if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]) == KIND:
+    if len(docs) == 1 and isinstance(docs[0], str) and kind_of_artifact(docs[0]):
         if vectors or options != SearchOptions():
             raise UsageError(
                 f"{docs[0]}: the options of a saved index cannot be changed; omit --vectors and "

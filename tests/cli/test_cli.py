@@ -232,6 +232,7 @@ ERRORS = [
     ("classify train d.txt --output o --subwords 4-1", "4-1 must be the minimum and maximum"),
     ("classify predict k d.txt --output o.xlsx", "tables: .csv, .jsonl or .parquet"),
     ("classify explain k zebra", "not a class of this model; choose a class such as x"),
+    ("search k --query aa", "k is a 'classifier' file; use a 'search' file"),
     ("latent fit one --output o --quiet", "all documents have the label 'x'"),
     ("latent fit plain --output o --quiet",
      "write each line as LABEL<TAB>TEXT, or --unsupervised"),
