@@ -81,12 +81,11 @@ enum { DCME_ENTRY_BYTES = 36 };
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);
 
 /* Multiply the counts in n rows, or 1 plus their logarithms, by a factor per column. Row i is at
- * starts[i] .. starts[i + 1] - 1 of `columns`, `counts` and `values`. Unless `is_second` is NULL,
- * it has one flag per column, and each of the two blocks of columns is scaled to unit length within
- * every row. */
-void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
-                        int64_t n, bool is_log, const float *factors, const uint8_t *is_second,
-                        float *values);
+ * starts[i] .. starts[i + 1] - 1 of `columns` and `values`, whose counts are overwritten. Unless
+ * `is_second` is NULL, it has one flag per column, and each of the two blocks of columns is scaled
+ * to unit length within every row. */
+void dcme_weight_counts(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
+                        bool is_log, const float *factors, const uint8_t *is_second);
 
 /* Add the inner products of all pairs of columns to the lower triangle of `products`, shape (width,
  * width). Only the n rows that `rows` lists are used; the columns of each row must ascend. */

@@ -85,16 +85,15 @@ static float log_count(float count, const float *logs) {
     return copysignf(is_known ? logs[(int32_t)size] : (float)(1 + log(size)), count);
 }
 
-void dcme_weight_counts(const float *counts, const int32_t *columns, const int64_t *starts,
-                        int64_t n, bool is_log, const float *factors, const uint8_t *is_second,
-                        float *values) {
+void dcme_weight_counts(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
+                        bool is_log, const float *factors, const uint8_t *is_second) {
     float logs[KNOWN_LOGS];
     for (int32_t count = 1; count < KNOWN_LOGS; count++)
         logs[count] = (float)(1 + log(count));
     for (int64_t row = 0; row < n; row++) {
         double lengths[2] = {0, 0};
         for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
-            values[i] = (is_log ? log_count(counts[i], logs) : counts[i]) * factors[columns[i]];
+            values[i] = (is_log ? log_count(values[i], logs) : values[i]) * factors[columns[i]];
             if (is_second)
                 lengths[is_second[columns[i]] != 0] += values[i] * (double)values[i];
         }

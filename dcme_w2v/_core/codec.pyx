@@ -140,9 +140,9 @@ cdef int64_t entries_of(const int64_t[::1] rows, const int64_t[::1] starts) exce
     return total
 
 
-def weight_counts(const float[::1] counts, const int32_t[::1] columns, const int64_t[::1] starts,
+def weight_counts(float[::1] values, const int32_t[::1] columns, const int64_t[::1] starts,
                   bint is_log, const float[::1] factors, is_second):
-    """Return counts, or 1 plus their logarithms, multiplied by their columns' factors.
+    """Multiply counts, or 1 plus their logarithms, by their columns' factors, in place.
 
     Unless `is_second` is None, two blocks of columns, which this array of uint8 distinguishes, are
     scaled to unit length within every row.
@@ -150,13 +150,10 @@ def weight_counts(const float[::1] counts, const int32_t[::1] columns, const int
     cdef int64_t n = starts.shape[0] - 1, width = factors.shape[0]
     cdef const uint8_t[::1] flags = is_second if is_second is not None else np.zeros(width, np.uint8)
     cdef const uint8_t *blocks = &flags[0] if is_second is not None else NULL
-    cdef float[::1] values = np.zeros(counts.shape[0], np.float32)
-    check_starts(starts, n, min(counts.shape[0], columns.shape[0]))
+    check_starts(starts, n, min(values.shape[0], columns.shape[0]))
     check_below(columns, min(width, flags.shape[0]))
     with nogil:
-        dcme_weight_counts(&counts[0], &columns[0], &starts[0], n, is_log, &factors[0], blocks,
-                           &values[0])
-    return np.asarray(values)
+        dcme_weight_counts(&values[0], &columns[0], &starts[0], n, is_log, &factors[0], blocks)
 
 
 def add_products(const int32_t[::1] columns, const float[::1] values, const int64_t[::1] starts,

@@ -24,7 +24,7 @@ from dcme_w2v.formats.documents import Document, read_documents, read_sentences,
 from dcme_w2v.formats.texts import Text, Tokenized, blocks, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, read_only
-from dcme_w2v.numeric.sparse_rows import CompressedRows, transposed_parts, with_values
+from dcme_w2v.numeric.sparse_rows import CompressedRows, transposed_parts
 from dcme_w2v.options import TokenizerOptions, ngram_lengths
 from dcme_w2v.text.token_ids import Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
@@ -431,10 +431,12 @@ class TextFeatures:
         return joined_counts(pieces, columns)
 
     def _weighted(self, counts: CompressedRows) -> CompressedRows:
+        """Weight counts in place, which avoids the cost of new memory, and return them."""
         blocks = self.is_subword.view(np.uint8) if self.options.norm == "l2" else None
         arrays = counts.data, counts.indices, counts.indptr
         is_log = self.options.weighting != "count"
-        return with_values(counts, weight_counts(*arrays, is_log, self.idf, blocks))
+        weight_counts(*arrays, is_log, self.idf, blocks)
+        return counts
 
 
 def _sum(one: CompressedRows, other: CompressedRows) -> CompressedRows:

@@ -138,8 +138,9 @@ OF_NOTHING = {
     "join": lambda: text.Pairs(0).join(NO_IDS, EMPTY),
     "write_entries": lambda: codec.write_entries(EMPTY.view(np.int32), EMPTY.view(np.float32)),
     "write_rows": lambda: codec.write_rows(True, ROWS[:0], EMPTY, AT_0, 0),
-    "weight_counts": lambda: codec.weight_counts(
-        NO_NUMBERS, NO_NUMBERS.view(np.int32), AT_0, True, NO_NUMBERS, None
+    "weight_counts": lambda: (
+        codec.weight_counts(NO_NUMBERS, NO_NUMBERS.view(np.int32), AT_0, True, NO_NUMBERS, None)
+        or 0
     ),
     "copy_rows": lambda: codec.copy_rows(NO_NUMBERS, AT_0, AT_0[:0]),
     "read_rows": lambda: codec.read_rows(False, EMPTY, 3, 0, None, KINDS, False)[0],
