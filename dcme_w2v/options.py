@@ -297,8 +297,8 @@ def _check_share(given: str) -> None:
         return
     if not 0 < share < 1:
         raise UsageError(
-            f"--holdout={given} must be a fraction between 0 and 1, or a file (./{given} for "
-            "a file with this name)"
+            f"--holdout={given} must be a fraction between 0 and 1, or a file; if {given} is a "
+            f"file, write ./{given}"
         )
 
 

@@ -139,7 +139,7 @@ def is_open_for(stream: TextIO | None, mode: int) -> bool:
 
 
 def host() -> str:
-    """Return the name of this machine, with only those characters that file names can contain."""
+    """Return the name of this machine without characters that file names cannot contain."""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return re.sub(r"\W", "", name, flags=re.ASCII)[:20]
 

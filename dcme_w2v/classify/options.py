@@ -221,8 +221,8 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of class clusters for --objective=dcme (default: at least 80, or 20 with "
-        "--dcme-update=paper)",
+        "maximum number of class clusters for --objective=dcme (default: 80 or more, depending on "
+        "the number of classes; 20 with --dcme-update=paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,

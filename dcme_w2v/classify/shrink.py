@@ -389,7 +389,7 @@ def _unpickled(arrays: dict[str, Array], description: str) -> ShrunkModel:
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
-    """Select columns of rows; a selected column that does not exist is empty."""
+    """Select columns from a matrix; columns that the matrix lacks are filled with zeros."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     return fit_columns(matrix, max(matrix.shape[1], width))[:, columns]
 

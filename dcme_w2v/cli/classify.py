@@ -52,7 +52,7 @@ labels_option = flag(
 )
 top_option = flag(
     "-k N",
-    "number of labels per document; 0 prints all labels above a multi-label model's threshold",
+    "number of labels to print per document; 0 prints all above the threshold (multi-label models)",
     name="count",
     default=1,
     low=0,

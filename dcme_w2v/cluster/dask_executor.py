@@ -376,7 +376,7 @@ def _processes(nannies: Sequence[Any]) -> set[int]:
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """A plugin that makes a worker ignore signals to the process group, such as from Ctrl-C."""
+    """A plugin that makes a worker ignore signals sent to its process group, such as by Ctrl-C."""
 
     def setup(self, worker: Any) -> None:
         """Make the worker process ignore signals to the process group."""

@@ -126,9 +126,7 @@ class Distributed:
         parsed(self._distribute.cluster)
         method = self._distribute.distribute
         if method == "gradient" and options.solver != "lbfgs":
-            raise UsageError(
-                "--distribute=gradient is supported only with --solver=lbfgs; use this solver"
-            )
+            raise UsageError("--distribute=gradient requires --solver=lbfgs; add --solver=lbfgs")
         if method == "iterate" and options.solver == "lbfgs":
             raise UsageError(
                 "--distribute=iterate is supported only with --solver=sgd; use this solver"

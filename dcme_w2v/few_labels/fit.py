@@ -202,7 +202,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
         raise CorpusError(
-            f"there are {count} labeled documents, but at least two are required; label more "
+            f"at least two labeled documents are required, but there are {count}; label more "
             "documents"
         )
     if options.folds > count:

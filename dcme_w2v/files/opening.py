@@ -30,7 +30,7 @@ JSON_BYTES = 1 << 30  # maximum size of a JSON file in bytes
 LONGEST_INTEGER = 20  # maximum number of characters in a 64-bit integer
 LINE_BYTES = 8 << 20  # maximum length of a line in bytes
 # Limits that protect against decompression bombs.
-# Data that decompresses to more than ALWAYS_DECODED bytes may expand at most MOST_EXPANDED times.
+# Data of more than ALWAYS_DECODED bytes may be at most MOST_EXPANDED times its compressed size.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STALL_SECONDS = 60.0  # maximum time in seconds to wait for data from a server

@@ -336,7 +336,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    # Any kind of file in OF_CLASSES may be overwritten, because the documents determine the kind.
+    # The documents determine the kind of model, so any kind in OF_CLASSES may be replaced.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: already exists, but is not a {kind} model; choose another file")
 

@@ -564,7 +564,7 @@ def _named(column: Any, names: list[str] | None) -> Any:
             return names[value]
         raise ValueError(
             f"class {value} has no name, because the file contains names for only {len(names)} "
-            "classes; write the file again"
+            "classes; create a complete file"
         )
 
     return pa.array([name(one) for one in column.to_pylist()])
@@ -673,7 +673,7 @@ def row_groups(table: Table) -> list[Table]:
 
 
 def _rows_before(table: Table) -> int:
-    """Return how many rows of a Parquet file precede the row group that a table selects."""
+    """Return the number of rows that precede the selected row group in a Parquet file."""
     if not table.group:
         return 0
     about = _opened(table.path, "Parquet")[0].metadata

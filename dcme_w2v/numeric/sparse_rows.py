@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST_SQUARES = 4
 # A column with entries in a larger fraction of rows is multiplied as a dense array.
 COMMON = 0.1
-# Fraction of the mean diagonal entry that is added to make the matrix positive definite.
+# This fraction of the mean diagonal entry is added to the diagonal, which makes the matrix positive
+# definite.
 RIDGE = 1e-4
 DENSE = 0.25  # rows are dense if at least this fraction of their values is nonzero
 

@@ -69,7 +69,9 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     logs = [list(read_log(path)) for path in paths]
     every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
     if not every:
-        raise FormatError(f"{', '.join(paths)}: no loss is recorded for any epoch; train longer")
+        raise FormatError(
+            f"{', '.join(paths)}: no loss is recorded for any epoch; finish at least one epoch"
+        )
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(
@@ -235,7 +237,7 @@ def _shown(count: int) -> int:
 
 
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Plot points in the colors of their labels; the least frequent labels are gray."""
+    """Plot points colored by label, with the least frequent labels in gray."""
     names, counts = np.unique(labels, return_counts=True)
     shown = _shown(len(names))
     kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())

@@ -96,14 +96,14 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return ``log(weight * density)``, shape (n, k), without terms that components share."""
+        """Return ``log(weight * density)``, shape (n, k), without what all components share."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits
 
 
 Sums = tuple[F64, F64, float]  # posterior sums, posterior-weighted sums of points, log-likelihood
-# Type of functions that return the posteriors and log-likelihood of a slice of the points.
+# Type of a function that returns the posteriors and the log-likelihood for a slice of the points.
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]
 
 
@@ -210,7 +210,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
-    """Return the sum of ``log(sum(exp(logits)))`` over rows; replace the logits with posteriors."""
+    """Return the sum of all rows' log-sum-exp; overwrite the logits with the posteriors."""
     highest = logits.max(axis=1, keepdims=True)
     logits -= highest
     np.exp(logits, out=logits)

@@ -44,7 +44,7 @@ class ScdvOptions(Checked):
     )
     sparsity: float = option(
         4.0,
-        "set to 0 all entries below this percentage of the documents' mean extreme magnitude",
+        "sparsity threshold, in percent of the mean magnitude of the documents' extreme entries",
         minimum=0.0,
         maximum=100.0,
         only=MIXTURE,

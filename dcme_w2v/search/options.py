@@ -22,13 +22,13 @@ class SearchOptions(Checked):
     )
     characters: float = option(
         1.0,
-        "weight of the character n-gram score, relative to the word score",
+        "weight of the character n-grams' BM25 score, relative to that of the words",
         minimum=0,
         maximum=100,
     )
     vector_weight: float = option(
         0.1,
-        "weight of the word-vector score (--vectors), relative to the word score",
+        "weight of the word-vector similarity (--vectors), relative to the words' BM25 score",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -80,7 +80,7 @@ class TrainingRun(ABC):
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return additional JSON values that checkpoints contain for a resumed run."""
+        """Return additional JSON values to store in checkpoints, which a resumed run needs."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027

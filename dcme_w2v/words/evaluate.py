@@ -241,9 +241,9 @@ def eval_similarity(
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
         raise FormatError(
-            f"{name}: {len(gold)} of {len(rated)} pairs have both words among the first "
-            f"{min(limit, len(vectors.words)):,} words; a correlation requires at least two of "
-            "these pairs with different ratings"
+            f"{name}: only {len(gold)} of {len(rated)} pairs have both words among the first "
+            f"{min(limit, len(vectors.words)):,} words of the vocabulary; use pairs of which at "
+            "least two are there, with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], name)

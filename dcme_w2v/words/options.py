@@ -127,15 +127,15 @@ class TrainOptions(Checked):
     )
     rates: str | None = option(
         None,
-        "learning rates: count (higher for rare words) or equal (default: count for cbow)",
+        "learning rate per word: count (higher for rare words) or equal (default: count for cbow)",
         choices=("count", "equal"),
         only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
         None,
-        "gradient: exact, or word2vec (the larger gradient of word2vec.c) (default: depends on the "
-        "objective)",
+        "gradient: exact, or as in word2vec.c, not divided by the context size (default: depends "
+        "on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -218,7 +218,7 @@ class FileOptions(Checked):
     )
     output_tables: str | None = option(
         None,
-        "write both input and context vectors to this file, for --init and eval likelihood",
+        "write input and context vectors to this file, as `--init` and `eval likelihood` require",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,
@@ -326,7 +326,7 @@ class ConvertOptions(Checked):
     no_header: bool = option(False, "write text without a header line, as in GloVe files")
     quantize: str | None = option(
         None,
-        "number type in the --to folder: int8 (with one scale per row) or float16 (default: "
+        "data type of vectors in the --to folder: int8 (one scale per row) or float16 (default: "
         "float32)",
         choices=("int8", "float16"),
         needs=("to",),

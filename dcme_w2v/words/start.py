@@ -23,7 +23,7 @@ _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
 class Trained(Protocol):
-    """A trained model's tables, which are in this process or are collected from a cluster."""
+    """The weight tables of a trained model, held in this process or collected from a cluster."""
 
     options: TrainOptions
     kernels: str

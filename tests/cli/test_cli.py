@@ -213,7 +213,7 @@ ERRORS = [
     ("train c.txt --output o --init ck --quiet", "is a folder without static embeddings"),
     ("convert - o.txt --invalid skip", "rows cannot be skipped in -, which is a stream"),
     ("convert plain o.txt --invalid skip", "neither a header"),
-    ("plot ended --output o.png", "no loss is recorded for any epoch"),
+    ("plot ended --output o.png", "no loss is recorded for any epoch; finish"),
     ("plot log --output o.png --field x", "field of these logs; use one of seconds, loss"),
     ("plot two.txt --output o.png --words a", "there are 1 points, but a plot requires at least 3"),
     ("plot v.txt --output o.png --words a,b", "'a,b' is not among the 9 words"),

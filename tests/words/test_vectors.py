@@ -154,7 +154,11 @@ def test_gensim_gets_words_vectors_and_counts():
     "call, error, message",
     [
         (lambda v: v.load("v.safetensors", binary=True), TypeError, "unknown option binary"),
-        (lambda v: v.load(v), TypeError, "must be a path, not Vectors; for gensim vectors"),
+        (
+            lambda v: v.load(v),
+            TypeError,
+            "must be a path, not Vectors; for gensim vectors",
+        ),
         (lambda v: v.save("v.txt", write_header=False), TypeError, "use header"),
         (lambda v: v.save("v", format="glove"), ValueError, "format=glove must be one of text"),
         (lambda v: v.save("v.npy.gz"), ValueError, "vectors cannot be written to a .npy"),
