@@ -27,7 +27,8 @@ from .labels import label_of, labels_of
 from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
-_FASTTEXT_TOKEN = re.compile(rb"(?<!\S)__label__(\S*)")
+# The literal comes first, so that `re` can search for it quickly.
+_FASTTEXT_TOKEN = re.compile(rb"__label__(?<!\S__label__)(\S*)")
 _CONLLU_ID = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 _CONLLU_COLUMNS = 10
 
