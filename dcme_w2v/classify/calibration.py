@@ -220,7 +220,7 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
         p = (1 - noise) * clean + noise / classes
         of_clean = (1 - noise) / ((1 + count) * classes) * share * clean / p
         of_clean[chosen] *= 1 + count * classes
-        # `of_clean` is the target times the posterior probability that the label is not noise.
+        # `of_clean` is the target probability times the posterior probability of a correct label.
         total = of_clean.sum(axis=1, keepdims=True)
         # The derivative of log sigma(x) is 1 - sigma(x), where sigma is the logistic function.
         slopes = (total * clean - of_clean) * (1 - sigma)

@@ -507,6 +507,7 @@ class Search:
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
         self._rows_of: dict[tuple[Any, ...], AnyRows] = {}
+        self._held_rows_of: dict[tuple[Any, ...], AnyRows] = {}
         self._second: tuple[CompressedRows, F32] | None = None
         data, random = problem.data, np.random.default_rng(problem.given.seed)
         count = len(data.labels)
@@ -601,24 +602,24 @@ class Search:
 
     def _rows(self, setting: Setting) -> AnyRows:
         """Return the document rows for a setting, rotated if the setting uses the dual solver."""
-        is_dual = self.problem.options(setting).solver == "dual"
-        key = self._features(setting), is_dual
+        key = self._kind_of_rows(setting)
         if key not in self._rows_of:
-            rows = self.problem.rows(setting)
-            products = partial(self._products, setting)
-            self._rows_of[key] = rotated(rows, products) if is_dual else rows
+            rows, products = self.problem.rows(setting), partial(self._products, setting)
+            self._rows_of[key] = rotated(rows, products) if key[0] else rows
         return self._rows_of[key]
 
     def _held_rows(self, setting: Setting, fold: int) -> AnyRows:
         """Return the rows of the documents that a fold holds out."""
-        rows = self._rows(setting)
-        key = id(rows), fold  # `_rows_of` keeps a reference to `rows`
-        if key not in self._rows_of:
-            self._rows_of[key] = rows[self._held[fold]]
-        return self._rows_of[key]
+        key = fold, *self._kind_of_rows(setting)
+        if key not in self._held_rows_of:
+            self._held_rows_of[key] = self._rows(setting)[self._held[fold]]
+        return self._held_rows_of[key]
 
-    def _features(self, setting: Setting) -> tuple[Any, ...]:
-        return tuple((name, setting.get(name)) for one in self.problem.features for name in one)
+    def _kind_of_rows(self, setting: Setting) -> tuple[Any, ...]:
+        """Return whether the solver is dual, and the setting's features, which determine rows."""
+        is_dual = self.problem.options(setting).solver == "dual"
+        names = {name for one in self.problem.features for name in one}
+        return is_dual, *((name, setting.get(name)) for name in sorted(names))
 
     def _products(self, setting: Setting, columns: CompressedRows) -> F32:
         """Return the inner products of documents, given one row per feature.

@@ -364,7 +364,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """The training of one set of weights on a cluster; each subclass is a learner in this process.
+    """A task that trains one set of weights on a cluster; subclasses train in this process.
 
     Parameters
     ----------

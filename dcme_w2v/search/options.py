@@ -22,13 +22,13 @@ class SearchOptions(Checked):
     )
     characters: float = option(
         1.0,
-        "weight of the character n-grams' BM25 score, relative to that of the words",
+        "weight of the BM25 score of character n-grams, relative to the BM25 score of words",
         minimum=0,
         maximum=100,
     )
     vector_weight: float = option(
         0.1,
-        "weight of the word-vector similarity (--vectors), relative to the words' BM25 score",
+        "weight of the word-vector similarity (--vectors), relative to the BM25 score of words",
         minimum=0,
         maximum=100,
         needs=("vectors",),
