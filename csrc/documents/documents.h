@@ -54,9 +54,8 @@ void dcme_transpose(const int32_t *columns, const float *values, const int64_t *
                     const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
                     int32_t *to_columns, float *to_values);
 
-/* Copy the entries of the `n` rows that `rows` lists, one row after the other. Row i is at
- * starts[i]
- * .. starts[i + 1] - 1 of `values`, whose items have `size` bytes. */
+/* Copy the entries of the `n` rows that `rows` lists, one row after the other. Row i has the items
+ * starts[i] .. starts[i + 1] - 1 of `values`, each of `size` bytes. */
 void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
                     int64_t n, char *to);
 

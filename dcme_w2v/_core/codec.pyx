@@ -130,7 +130,7 @@ def byte_order(const uint8_t[::1] text, const int64_t[::1] offsets):
     return np.asarray(order)
 
 
-cdef int64_t entries_of(const int64_t[::1] rows, const int64_t[::1] starts) except -1:
+cdef int64_t entries_of(const int64_t[::1] rows, const int64_t[::1] starts) except? -1:
     """Return the number of entries in the listed rows, which must exist."""
     cdef int64_t k, total = 0
     for k in range(rows.shape[0]):

@@ -94,6 +94,9 @@ FAULTS = {
     "copies of entries that are not there": lambda: codec.copy_rows(
         ENTRIES[0][:1], ENTRIES[2], np.array([0])
     ),
+    "copies of rows that do not ascend": lambda: codec.copy_rows(
+        ENTRIES[0], np.array([1, 0]), np.array([0])
+    ),
     "a transposed matrix without room": lambda: codec.transpose(
         ENTRIES[1], ENTRIES[0], ENTRIES[2], np.array([0]), 2, np.zeros(1, np.int32), ROWS[0]
     ),
