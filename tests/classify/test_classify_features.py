@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcme_w2v._core.codec import weight_counts
 from dcme_w2v.classify.constants import LEAD
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
@@ -23,6 +24,25 @@ FORMS = "NFC", "NFD"
 def fitted(**options):
     features = TextFeatures(FeatureOptions(**{"weighting": "count", "norm": "none", **options}))
     return features, features.fit_transform(TEXTS).matrix().toarray()
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize("blocks", [None, [0, 0, 1, 1, 0]])
+def test_counts_are_weighted_as_by_numpy(is_log, blocks):
+    """Counts of hash values can be negative."""
+    counts = np.array([1, -3, 70, 2, -80, 5, 1], np.float32)
+    columns, starts = np.array([0, 1, 2, 3, 4, 3, 0], np.int32), np.array([0, 5, 5, 7])
+    factors = np.linspace(0.5, 2, 5, dtype=np.float32)
+    wanted = np.sign(counts) * (1 + np.log(np.abs(counts))) if is_log else counts
+    wanted = wanted * factors[columns]
+    flags = None if blocks is None else np.array(blocks, np.uint8)
+    if flags is not None:
+        row = np.repeat(np.arange(3), np.diff(starts))
+        squares = np.zeros((3, 2))
+        np.add.at(squares, (row, flags[columns]), wanted.astype(np.float64) ** 2)
+        wanted = wanted / np.sqrt(squares[row, flags[columns]])
+    weight_counts(counts, columns, starts, is_log, factors, flags)
+    assert counts == pytest.approx(wanted, rel=1e-6)
 
 
 def test_features_are_word_counts_by_descending_frequency():

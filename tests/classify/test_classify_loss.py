@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
+from dcme_w2v.classify import calibration
 from dcme_w2v.classify.calibration import Calibration, likeliest_factors
 from dcme_w2v.classify.choose import Problem, like_svm
 from dcme_w2v.classify.fit import SgdTask, _best_offsets
@@ -122,6 +123,20 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     assert not _best_offsets(fair, labels, counts, np.ones(len(labels))).any()
     is_rare = np.concatenate(labels) >= 10
     assert not _best_offsets(scores, labels, counts, np.where(is_rare, 1e-6, 1)).any()
+
+
+def test_a_start_from_some_documents_reaches_the_same_likelihood(monkeypatch):
+    """The documents that give the start are an eighth of all, and do not suffice."""
+    random, found = np.random.default_rng(0), []
+    scores = random.normal(size=(calibration.MANY + 400, 6))
+    wanted = (3 * scores + random.gumbel(size=scores.shape)).argmax(axis=1)
+    rows, labels = np.arange(len(scores)), wanted[:, None].tolist()
+    for many in (calibration.MANY, len(scores)):
+        monkeypatch.setattr(calibration, "MANY", many)
+        by = Calibration.fit("normalized", scores, labels, np.ones(len(scores)))
+        found.append(by.apply(scores)[rows, wanted].mean())
+    assert found[0] != found[1]  # only one of them has such a start
+    assert found[0] == pytest.approx(found[1], abs=2e-4)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.25])
