@@ -125,4 +125,5 @@ def phrases(
     if as_json:
         print_json(figures)
     elif not quiet:
-        click.echo("{lines} lines, {tokens} tokens, {joined} joined".format_map(figures), err=True)
+        counts = f"{found.lines:,} lines, {found.tokens:,} tokens, {found.joined:,} joined"
+        click.echo(counts, err=True)

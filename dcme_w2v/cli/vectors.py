@@ -89,7 +89,7 @@ def convert(source: str, target: str, **values: Any) -> None:
         if "tokenize" not in wanted and (saved.manifest or {})["tokenizer"] is None:
             note = "the tokenizer splits text only at whitespace; use --tokenize words for raw text"
             click.echo(f"{target}: {note}", err=True)
-    click.echo(f"{len(saved)} vectors of {saved.dim} dimensions written to {target}", err=True)
+    click.echo(f"{len(saved):,} vectors of {saved.dim} dimensions written to {target}", err=True)
 
 
 @command(example="dcme-w2v check vectors.bin")

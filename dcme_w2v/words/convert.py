@@ -117,7 +117,7 @@ def convert(
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)
         for what, count in faults.items():
-            reporter.message(f"{source}: {what}: {count:,} rows skipped")
+            reporter.message(f"{source}: rows skipped: {count:,} ({what})")
         matrix = vectors.vectors
         if options.postprocess == "center":
             matrix = centered(matrix)

@@ -28,11 +28,12 @@ RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
 def files(tmp_path_factory):
     """A folder with the files used by the pages: texts, documents, questions and pairs."""
     folder = tmp_path_factory.mktemp("pages")
-    words = [f"word{i}" for i in range(40)] + ["king", "queen", "man", "woman", "paris", "array"]
+    words = [f"word{i}" for i in range(110)] + ["king", "queen", "man", "woman", "paris", "array"]
     words += ["file", "files", "numpy"]
-    lines = [" ".join(words[(i * j + j) % len(words)] for j in range(12)) for i in range(400)]
-    for name in ("corpus", "old", "new", "text", "heldout"):
-        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    lines = [" ".join(words[(i * j + j) % len(words)] for j in range(12)) for i in range(1500)]
+    for name in ("corpus", "old", "text", "heldout"):
+        (folder / f"{name}.txt").write_text("\n".join([*lines, "rare words\n"]))
+    (folder / "new.txt").write_text("\n".join(" ".join(sorted(line.split())) for line in lines))
     labels = ("numpy", "scipy", "email")
     documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
     for name in ("documents", "train", "dev", "test", "today"):
@@ -47,18 +48,40 @@ def files(tmp_path_factory):
     (folder / "wordsim353.tsv").write_text("".join(pairs))
     options = ["--epochs", "1", "--dim", "8", "--threads", "1", "--quiet"]
     for target in ("vectors.safetensors", "vectors.txt", "vectors.bin"):
-        corpus = str(folder / "corpus.txt")
-        assert run(["train", corpus, "--output", str(folder / target), *options]) == 0
+        train = [sys.executable, "-m", "dcme_w2v", "train", "corpus.txt", "--output", target]
+        subprocess.run([*train, *options], cwd=folder, check=True)
     return folder
 
 
+def shape(line):
+    """Return a line with each number as 0 and, in a table, each word as w."""
+    line = re.sub(r"\d[\d.,]*", "0", line)
+    return re.sub(r"[a-z]\w*", "w", line) if "\t" in line else line
+
+
+def missing_of(shown, printed):
+    """Return the shown lines that were not printed in this order; "..." stands for any text."""
+    lines = iter([shape(line) for line in printed.splitlines()])
+    patterns = [(one, re.escape(shape(one)).replace(r"\.\.\.", ".*")) for one in shown.splitlines()]
+    return [one for one, wanted in patterns if not any(re.fullmatch(wanted, at) for at in lines)]
+
+
 @pytest.mark.parametrize("page", [name for name in RUN if name != "README.md"])
-def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
+def test_the_snippets_of_a_page_run_and_print_what_is_shown(
+    page, files, tmp_path, monkeypatch, capfd
+):
+    """Texts here are others than those of the pages: numbers and words of tables may differ."""
     work = tmp_path / "work"
     shutil.copytree(files, work)
     monkeypatch.chdir(work)
     names, missing = {}, False
-    for language, block in re.findall(r"^```(shell|python)\n(.*?)^```", PAGES[page], re.M | re.S):
+    for language, block in re.findall(
+        r"^```(shell|python|output)\n(.*?)^```", PAGES[page], re.M | re.S
+    ):
+        out, err = capfd.readouterr()
+        if language == "output":  # of the block before
+            assert missing_of(block, out + err) == []
+            continue
         if language == "python":
             try:
                 exec(compile(block, page, "exec"), names)
@@ -73,7 +96,7 @@ def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
         for line in block.replace("\\\n", " ").splitlines():
             if line.startswith("dcme-w2v demo "):  # whose text the fixture replaces
                 continue
-            if line.startswith("dcme-w2v ") and "|" not in line:
+            if line.startswith("dcme-w2v ") and not {"|", "*"} & {*line}:
                 arguments = shlex.split(line)[1:]
                 limit = ["--epochs", "1"] if "train" in arguments[:2] else []
                 assert run([*arguments, *limit]) == 0, line
@@ -178,3 +201,5 @@ def test_a_wrong_example_is_noticed():
         assert "Expected:\n    3\nGot:\n    2\n" in failures_of(tests)
     with pytest.raises(AssertionError):
         failures_of([])
+    assert missing_of("1 rows\na\tb\nby ...\n", "12 rows\nc\td\nby me\n") == []
+    assert missing_of("1 rows\na\tb\n", "a\tb c\n1 row\n") == ["1 rows", "a\tb"]

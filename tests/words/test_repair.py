@@ -1,7 +1,6 @@
 """'convert': repair of files with faults, and the options that change the vectors."""
 
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +39,7 @@ def healthy():
 def test_a_row_of_safetensors_without_a_finite_length_is_dropped(converted, cli):
     path = save(Path("v.safetensors"), ["a", "b"], [[1, 2], [3e38, 3e38]])
     assert list(converted(path, "--invalid skip").words) == ["a"]
-    assert "length not finite: 1" in cli.err
+    assert "rows skipped: 1 (length not finite)" in cli.err
 
 
 def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
@@ -55,10 +54,10 @@ def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
     Path("g").write_bytes(b"\r\n".join(rows))
     assert len(check(Path("g")).faults) >= 6
     found = converted("g", "--invalid skip", "o.bin")
-    for what in ("separator in a word: 2", "duplicate word: 1", "empty word: 1",
-                 "wrong dimension: 2", "invalid UTF-8 in a word: 1",
-                 "NaN or infinite number: 1", "length not finite: 2"):  # fmt: skip
-        assert re.search(rf"{what}\b", cli.err)
+    for what in ("2 (separator in a word)", "1 (duplicate word)", "1 (empty word)",
+                 "2 (wrong dimension)", "1 (invalid UTF-8 in a word)",
+                 "1 (NaN or infinite number)", "2 (length not finite)"):  # fmt: skip
+        assert f"rows skipped: {what}" in cli.err
     assert len(found) == 9000 - 10
     assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
     Path("g").write_text("2 2\n\xa0 nan 1\n")
