@@ -156,14 +156,14 @@ PROMISES = {
         "test_a_signal_saves_and_resume_continues",
         "test_a_stopped_run_resumes_to_the_same_bytes",
     ],
-    "`--threads`": [
+    "the number of threads (`--threads`)": [
         "test_results_do_not_depend_on_threads",
         "test_deterministic_is_the_same_for_any_threads",
     ],
     "the number of BLAS threads (`OPENBLAS_NUM_THREADS`)": [
         "test_results_do_not_depend_on_threads",
     ],
-    "the processor, with the same instruction set": ["test_results_do_not_depend_on_threads"],
+    "the processor, but not its instruction set": ["test_results_do_not_depend_on_threads"],
     "the number of workers in a cluster": [
         "test_any_number_of_workers_writes_the_same_bytes",
         "test_workers_give_the_same_bytes_as_one_process",
