@@ -31,10 +31,12 @@ PathLike = str | os.PathLike[str]  # type annotation for any kind of path
 
 
 def path_name(path: PathLike, name: str = "path") -> str:
-    """Return a path as a str; for other types, raise a `TypeError` that names the argument."""
+    """Return a path as a str; if it has another type or is empty, raise an error that says so."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} must be a path, not {type(path).__name__}")
-    return os.fspath(path)
+    if not (found := os.fspath(path)):
+        raise ValueError(f"{name}: the path is empty; choose a file")
+    return found
 
 
 WINDOWS = os.name == "nt"

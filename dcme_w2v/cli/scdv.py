@@ -78,13 +78,13 @@ def fit(
     split into tokens in the same way as the training text of VECTORS, unless --tokenize is given;
     the model records how.
     """
-    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.documents import at_least_one, read_documents
     from dcme_w2v.scdv.fit import fit_documents
     from dcme_w2v.words.vectors import for_text
 
     options, tokenize = collect(ScdvOptions, kwargs), chosen_tokenizer(kwargs)
     found = fit_documents(
-        (document.text for document in read_documents(docs, **kwargs)),
+        (document.text for document in at_least_one(read_documents(docs, **kwargs), docs)),
         for_text(vectors, tokenize),
         options,
         threads=threads,

@@ -130,7 +130,7 @@ def _loaded(
 ) -> Search:
     """Load a saved index, or build one from the documents."""
     from dcme_w2v.formats.artifact import check_model_target, kind_of_artifact
-    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.documents import at_least_one, read_documents
     from dcme_w2v.search.searcher import KIND, Search
 
     if output:
@@ -145,16 +145,12 @@ def _loaded(
     names: list[str] = []
 
     def texts() -> Iterator[Any]:
-        for document in read_documents(docs, encoding_errors=encoding_errors):
+        for document in at_least_one(read_documents(docs, encoding_errors=encoding_errors), docs):
             label = f" [{'|'.join(document.labels)}]" if document.labels else ""
             names.append(document.place + label)
             yield document.text
 
     found = Search.of(options, vectors).fit(texts(), names)
-    if not len(found):
-        raise UsageError(
-            f"{', '.join(map(str, docs[:3]))}: no documents were found; use files that contain text"
-        )
     if not quiet:
         click.echo(f"{len(found):,} documents", err=True)
     return found

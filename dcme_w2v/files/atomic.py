@@ -35,14 +35,14 @@ _LONGEST = 180
 
 
 @contextlib.contextmanager
-def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike, named: PathLike | None = None) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` only if the block succeeds.
 
     The bytes go to a temporary file beside the target, which is flushed to the disk and renamed at
     the end, and removed when the block raises. The next write to the same target removes what a
     killed process has left. A symbolic link is kept, and the file that it points to is replaced.
     Devices and pipes are written to directly; ``-`` is standard output. A file whose name ends in
-    .gz, .bz2, .xz or .zst is compressed.
+    .gz, .bz2, .xz or .zst is compressed. Errors name the path `named`, or `path` by default.
 
     Raises
     ------
@@ -53,9 +53,9 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
         with _streaming(path) as stream, compressing(path, stream) as packed:
             yield packed
         return
-    target = target_of(path)
+    target, named = target_of(path), path if named is None else named
     with contextlib.ExitStack() as stack:
-        with write_errors(path):
+        with write_errors(named):
             folder = stack.enter_context(platform.opened_folder(target.parent))
             old = target.stat() if target.exists() else None
             temporary = temporary_path(target)
@@ -63,15 +63,15 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
             mode = 0o666 if old is None else 0o600
             number = os.open(name, platform.NEW, mode, dir_fd=folder)
         try:
-            with io.BufferedWriter(OutputFile(number, path)) as file:
+            with io.BufferedWriter(OutputFile(number, named)) as file:
                 with compressing(path, cast(BinaryIO, file)) as packed:
                     yield packed
                 file.flush()
-                with write_errors(path):
+                with write_errors(named):
                     if old is not None:
                         platform.set_access(number, old)
                     os.fsync(number)
-            with write_errors(path):
+            with write_errors(named):
                 platform.replace(temporary, target, folder)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -271,6 +271,7 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
     """Convert one row's values in the columns `Table.names` to a `Row`."""
     value, count, first = values[0], len(table.text), len(table.text) + len(table.label)
     kept = tuple(values[first:])
+    text: bytes | None
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
         text, is_tokenized = plain_lines(value.encode("utf-8", "replace")), False
     else:
@@ -285,9 +286,8 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         if b"\0" in text:
             raise ValueError("the text contains a NUL character; remove it")
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
-        if not texts:
-            return Row((), None, False, kept)
-    if len(text) > LINE_BYTES:
+        text = text if texts else None
+    if text is not None and len(text) > LINE_BYTES:
         raise ValueError(f"the text has more than {LINE_BYTES:,} bytes; split the text")
     if not table.label:
         return Row((), text, is_tokenized, kept)

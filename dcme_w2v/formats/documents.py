@@ -83,7 +83,7 @@ def read_documents(
     ----------
     corpus : sequence of str
         Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.formats.corpus.expand`. A
-        null in the text column of a `Table` is a document without tokens.
+        null in the text column of a `Table` is a document without tokens, with a warning.
     form : {"auto", "tab", "fasttext", "text"}
         Format of a line: labels, a TAB and text; text with tokens that start with ``__label__``;
         text alone. "auto" detects it for each line, by such tokens, then by its first TAB.
@@ -107,7 +107,7 @@ def read_documents(
         if value not in choices:
             raise UsageError(f"{flag_of(name)}={value} must be one of {', '.join(choices)}")
     if not by_class:
-        return _read(expand(corpus), form, encoding_errors)
+        return _told(_read(expand(corpus), form, encoding_errors), corpus)
     read = []
     for path in as_paths(corpus):
         is_folder = isinstance(path, str) and path != STANDARD and Path(path).is_dir()
@@ -117,7 +117,37 @@ def read_documents(
             if files
             else _read(expand([path]), form, encoding_errors)
         )
-    return itertools.chain(*read) if read else _read(expand([]), form, encoding_errors)
+    found = itertools.chain(*read) if read else _read(expand([]), form, encoding_errors)
+    return _told(found, corpus)
+
+
+def _told(documents: Iterator[Document], corpus: Sequence[Source]) -> Iterator[Document]:
+    """Yield documents; at the end, warn about rows of files that have no text."""
+    table = next((one for one in as_paths(corpus) if isinstance(one, Table)), None)
+    if table is None or table.rows is not None:
+        yield from documents
+        return
+    rows, without, place = 0, 0, ""
+    for document in documents:
+        rows += 1
+        if not document.text:
+            without, place = without + 1, place or document.place
+        yield document
+    if without:
+        warn(
+            f"{without:,} of {rows:,} rows, the first at {place}, have no text in column "
+            f"{','.join(table.text)!r}, so they are documents without words"
+        )
+
+
+def at_least_one(documents: Iterable[Document], corpus: Sequence[Source]) -> Iterator[Document]:
+    """Yield the documents of a corpus; raise a `CorpusError` if there are none."""
+    document = None
+    for document in documents:
+        yield document
+    if document is None:
+        named = ", ".join(map(str, corpus[:3]))
+        raise CorpusError(f"{named}: no documents were found; use files that contain text")
 
 
 def _files_by_class(folder: str) -> list[tuple[str, str]]:

@@ -78,6 +78,12 @@ def fit_files(
             job.check_classes(classes, OR_CLUSTER)
         reporter.message(corpus_line(read, classes, " left out", "labels"))
         check_held_out(HoldoutOptions(job.holdout), read, classes)
+        rows = read.matrix.shape[0]
+        if job.choose and max(one.latent or 0 for one in wanted) > rows:
+            raise UsageError(
+                f"--choose={job.choose}: every number must be at most {rows}, the number of "
+                "documents; use smaller numbers, or more documents"
+            )
         for one in wanted:
             resolved(one, len(classes), *read.matrix.shape)
         chose = ["the number of latent classes"] if job.choose else []

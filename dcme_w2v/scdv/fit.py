@@ -180,7 +180,7 @@ def count_words(
 def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> None:
     kept = counted.kept
     if not counted.documents:
-        raise CorpusError("there are no documents; use a file with one document per line")
+        raise CorpusError("there are no documents; pass at least one text")
     needed = counted.counts if options.representation == "tfidf" else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(

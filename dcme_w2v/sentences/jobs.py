@@ -86,9 +86,9 @@ def encode(
     options, given, output = EncodeOptions(pooling, dim, unit), as_paths(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
+    corpus = Corpus(given, block_bytes=1 << 20)  # before the vectors, which can cause a warning
     table = SentenceTable(for_text(vectors, tokenize), options)
     columns = int(table.rows.shape[1])
-    corpus = Corpus(given, block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
     parts = table.encode(_whole_lines(blocks, ", ".join(corpus.paths[:3])), threads)
     if options.pooling == "usif":

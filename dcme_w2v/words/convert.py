@@ -106,9 +106,11 @@ def convert(
     UsageError
         An option does not fit the format of the target, or the paths conflict.
     """
+    paths = (READS, "IN", source), (WRITES, "OUT", target)
+    guard(*paths)
     format = check_target(target, options.format)
-    more = [(WRITES, "OUT", str(metadata_of(target)))] if format == "tsv" else []
-    guard((READS, "IN", source), (WRITES, "OUT", target), *more)
+    if format == "tsv":
+        guard(*paths, (WRITES, "OUT", str(metadata_of(target))))
     if options.no_header and format != "text":
         raise UsageError(
             f"--no-header is supported only for text output, but {target} is not a text file; omit "

@@ -23,7 +23,7 @@ from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import F32, F64, all_finite, check_mapped, infinite_row
 from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, path_name
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 
 from . import neighbors
@@ -155,11 +155,12 @@ class Vectors(WordTables, metaclass=_Habits):
                 f"path must be a path, not {type(path).__name__}; for gensim vectors, use "
                 "Vectors(kv.index_to_key, kv.vectors)"
             )
+        name = path_name(path)
         if limit is not None:
             whole_number("limit", limit, 0)
         if Path(path).is_dir() and is_static_folder(path):
             folder = load_static_folder(path, limit)
-            made, name = folder.made, os.fspath(path)
+            made = folder.made
             if made is None:
                 made = Tokenizer.nearest_to(folder.tokenizer).entry()
             if not Tokenizer.of_entry(made, name).is_stated_by(folder.tokenizer):

@@ -118,6 +118,12 @@ def test_what_is_no_path_is_one_error_with_its_type(fitted, name, wrong):
         TAKE_PATHS[name](fitted, wrong)
 
 
+@pytest.mark.parametrize("name", TAKE_PATHS)
+def test_an_empty_path_is_one_error_with_its_argument(fitted, name):
+    with pytest.raises(ValueError, match=r"^\S+: the path is empty; choose a file$"):
+        TAKE_PATHS[name](fitted, "")
+
+
 # ---- counts ----
 
 TAKE_COUNTS = {  # and the least count of each

@@ -26,7 +26,7 @@ from dcme_w2v.text.encode import count, encode
 
 ROWS = [
     {"text": "the king\nof england", "label": "a", "meta": {"body": "green tea"}, "n": 1},
-    {"text": None, "label": None, "meta": {"body": "the sea"}, "n": 2},
+    {"text": None, "label": "d", "meta": {"body": "the sea"}, "n": 2},
     {"text": "", "label": "b|c", "meta": None, "n": 3},
 ]
 package = pytest.importorskip
@@ -57,8 +57,11 @@ def test_rows_that_are_read_together_are_the_lines_of_each(values, name):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_has_the_same_rows(kind):
     path = write(f"t.{kind}", ROWS)
-    documents = list(read_documents([Table(path, "text", "label")]))
-    assert [one.labels for one in documents] == [("a",), (), ("b", "c")]
+    warned = pytest.warns(UserWarning, match=rf"2 of 3 rows, the first at t\.{kind}:2, have no")
+    with warned as told:
+        documents = list(read_documents([Table(path, "text", "label")]))
+    assert len(told) == 1
+    assert [one.labels for one in documents] == [("a",), ("d",), ("b", "c")]
     assert [one.text for one in documents] == [b"the king of england", b"", b""]
     counted = count([path], VocabularyOptions(min_count=1, text_column="text")).vocabulary
     assert sorted(counted) == ["england", "king", "of", "the"] and set(counted.counts) == {1}
@@ -422,7 +425,6 @@ def test_rows_that_are_dicts():
         ([{"t": "the king"}], "u", "has no column 'u'; choose one of its columns: t"),
         (["the king", "the tea"], "t", "item 1: text_column requires files or dicts, not str"),
         ([Table("t.csv")], None, "no text column is selected; select one with text_column, or"),
-        ([Table("", "t")], None, "corpus: the path is empty; choose a file"),
     ],
 )
 def test_errors_of_rows_in_memory(items, column, message):

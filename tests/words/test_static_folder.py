@@ -235,18 +235,22 @@ def test_wrong_use(cli, line, message):
     assert Path("other", "mine.txt").read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_replaced_stays(cli, monkeypatch):
+@pytest.mark.parametrize("owner, name", [(Path, "rename"), (os, "fsync")])
+def test_a_folder_that_cannot_be_replaced_stays(cli, monkeypatch, owner, name):
     cli(CONVERT)
-    before, rename = {one.name: one.read_bytes() for one in Path("m").iterdir()}, Path.rename
+    before, works = (
+        {one.name: one.read_bytes() for one in Path("m").iterdir()},
+        getattr(owner, name),
+    )
 
-    def fails(path, target):
-        if path.suffix == ".part":
+    def fails(path, *more):
+        if owner is os or path.suffix == ".part":
             raise OSError(errno.EIO, "no such luck")
-        return rename(path, target)
+        return works(path, *more)
 
-    monkeypatch.setattr(Path, "rename", fails)
+    monkeypatch.setattr(owner, name, fails)
     entries = {*Path().iterdir()}
-    assert "no such luck" in cli.error(f"{CONVERT} --pooling mean")
+    assert "error: m cannot be written: no such luck" in cli.error(f"{CONVERT} --pooling mean")
     assert {one.name: one.read_bytes() for one in Path("m").iterdir()} == before
     assert {*Path().iterdir()} == entries
 

@@ -140,7 +140,7 @@ def save_static_folder(
         temporary.mkdir()
         try:
             for name, pieces in contents.items():
-                with atomic_write(temporary / name) as file:
+                with atomic_write(temporary / name, path) as file:
                     file.writelines(pieces)
             check_static_target(path)
             if target.exists():

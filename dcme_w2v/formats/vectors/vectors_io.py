@@ -25,7 +25,15 @@ from ..vocabulary import Vocabulary, Words, check_lengths, no_faults
 from .fasttext import LONGEST, read_fasttext, write_fasttext
 from .subwords import Subwords
 from .tables import NEIGHBORS, T, WordTables, blocks_of
-from .vectors_reader import DUPLICATE, FAULT_NAMES, MAX_DIM, Part, RowReader, open_rows
+from .vectors_reader import (
+    DIMENSION,
+    DUPLICATE,
+    FAULT_NAMES,
+    MAX_DIM,
+    Part,
+    RowReader,
+    open_rows,
+)
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
 # Kind in checkpoint files, whose arrays have the same names as in vector files.
@@ -280,7 +288,10 @@ def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
     found: list[Part] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
-            raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
+            what = FAULT_NAMES[kind]
+            if kind == DIMENSION:
+                what += f" (expected: {reader.dim})"
+            raise _damaged(reader.position_in(part, int(kind)), what, reader.path)
         found.append(part)
     if limit is None or reader.rows < limit:
         if reader.promised not in (None, reader.rows):

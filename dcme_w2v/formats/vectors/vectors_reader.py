@@ -64,6 +64,7 @@ FAULT_NAMES = (
     "bad count",
     "length not finite",
 )
+DIMENSION = FAULT_NAMES.index("wrong dimension")
 DUPLICATE = FAULT_NAMES.index("duplicate word")
 SEPARATOR = FAULT_NAMES.index("separator in a word")
 COUNT = FAULT_NAMES.index("bad count")
