@@ -2,7 +2,9 @@
 
 import re
 import runpy
+from collections import defaultdict
 from pathlib import Path
+from statistics import fmean, median
 
 import pytest
 
@@ -79,3 +81,67 @@ def test_pages_name_suites_and_rows_that_exist(tables, monkeypatch):
             assert found <= known, f"{page.name}: {found - known}"
             named += found
     assert {"readme", "quality_time", "divergence"} <= {*named}
+
+
+ORDINALS = {4: "quarter", 6: "sixth", 12: "twelfth", 16: "sixteenth", 18: "eighteenth"}
+
+
+def one_in(ratio):
+    return ORDINALS[round(ratio)]
+
+
+def test_claims_follow_from_the_results(tables):
+    rows = defaultdict(lambda: defaultdict(dict))
+    for one in tables["read"]():
+        rows[one["suite"]][one["setting"]][one["metric"]] = float(one["number"])
+    cells = rows["quality_time"]
+    five, two = cells["dcme-w2v (5 epochs)"], cells["dcme-w2v --epochs 2"]
+    similar, word2vec = cells["gensim, our settings, both its tables"], cells["gensim, alpha .05"]
+    assert all(two[one] > word2vec[one] for one in ("analogies", "wordsim353", "simlex999"))
+    cpu, wall = "CPU seconds, --threads 1", "seconds, --threads 2"
+    speed = [*rows["speed"].values(), *rows["speed-kernels"].values()]
+    speed = [n for row in speed for n in row.values()]
+    recipe = {name[:-8]: row for name, row in rows["recipe"].items() if name.endswith(": recipe")}
+    ours = [rows["recipe"][f"{name}: defaults"] for name in recipe]
+    pairs = list(zip(ours, recipe.values(), strict=True))
+    ahead = [one["accuracy"] - other["accuracy"] for one, other in pairs]
+    share = [one["CPU seconds"] / other["CPU seconds"] for one, other in pairs]
+    gains = [row["fuse fit"] - row["classify train"] for row in rows["few_labels"].values()]
+    articles, baselines = rows["many_articles"], rows["classify-baselines"]
+    gd, dcme = articles["24,001 classes, gd"], articles["24,001 classes, dcme"]
+    lost = [gd["accuracy"] - dcme["accuracy"]]
+    for name, row in rows["many-classes"].items():
+        exact = rows["many-classes"][name.rpartition("; ")[0] + "; gd"]
+        lost += [100 * (exact["accuracy"] - row["accuracy"])] if "; dcme" in name else []
+    times = "CPU seconds, --threads 2"
+    seconds = baselines["gd"]["wikipara: s"] / baselines["dcme"]["wikipara: s"]
+    assert (round(seconds), round(gd[times] / dcme[times])) == (2, 6)
+    claims = {
+        "README.md": [
+            f"a {one_in(similar[cpu] / five[cpu])} of gensim's CPU time with similar settings",
+            f"a {one_in(max(speed))} to a {one_in(min(speed))} of gensim's CPU time",
+            f"Two epochs take an {one_in(word2vec[cpu] / two[cpu])}",
+            f"On {len(ahead)} small data sets",
+            f"average {fmean(ahead):.1f} points more accurate",
+            f"({min(ahead):.1f} to +{max(ahead):.1f})",
+            f"a {one_in(1 / median(share))} of the recipe's time",
+            f"On {len(gains)} sets",
+            f"adds {min(gains):.1f} to {max(gains):.0f} points of accuracy",
+            f"in the median {median(gains):.0f}",
+            f"at most {max(lost):.1f} points less accurate than the exact softmax",
+            "twice as fast with 1,236 classes and six times as fast with 24,001 classes",
+        ],
+        "docs/results.md": [
+            f"one {one_in(word2vec[cpu] / two[cpu])} of the CPU time",
+            f"one {one_in(word2vec[wall] / two[wall])} of gensim's wall-clock time",
+            f"one {one_in(similar[cpu] / five[cpu])} of the CPU time",
+            f"by up to {max(ahead):.1f} points",
+            f"by at most {-min(ahead):.1f} points",
+            f"{min(share):.2f} to {max(share):.2f} times",
+            f"(median {median(share):.2f})",
+        ],
+    }
+    for page, wanted in claims.items():
+        text = " ".join((SCRIPTS.parent / page).read_text(encoding="utf-8").split())
+        text = text.replace("\N{MINUS SIGN}", "-")
+        assert [one for one in wanted if one not in text] == [], page
