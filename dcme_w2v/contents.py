@@ -38,11 +38,11 @@ def load(path: PathLike) -> Any:
     Returns
     -------
     Vectors or model
-        `Vectors` for word vectors and for both tables, `TextClassifier` for a model of ``classify``
-        that takes texts, `Search` for an index of ``search``. Other models that predict classes
-        have the same methods: ``predict(texts)``, ``predict_top(texts, topn)`` with probabilities,
-        ``explain(label)`` and ``classes_``. A model of ``scdv`` has ``transform(texts)``, which
-        takes UTF-8 and yields some rows at a time.
+        `Vectors` for word vectors and for files of ``train --output-tables``, `TextClassifier` for
+        a ``classify`` model trained on texts, and `Search` for a ``search`` index. Other models
+        that predict classes have ``predict(texts)``, ``predict_top(texts, topn)``,
+        ``explain(label)`` and ``classes_``, as `TextClassifier` has. An ``scdv`` model has
+        ``transform(texts)``, which takes UTF-8 bytes and yields a few hundred rows at a time.
 
     Raises
     ------
@@ -73,20 +73,20 @@ def info(path: PathLike) -> Facts:
     Parameters
     ----------
     path : path
-        Word vectors, a model, or a folder of checkpoints.
+        A file or folder with word vectors, a model or checkpoints.
 
     Returns
     -------
     dict
-        ``file`` and ``kind``; other keys depend on the kind. ``made_by`` is the command line, if
-        it is recorded.
+        A dict with the keys ``file`` and ``kind``, and other keys that depend on the kind. If the
+        file records the command line that created it, ``made_by`` is this command line.
 
     Raises
     ------
     FormatError
-        The path is none of these, or is corrupt.
+        The path does not contain word vectors, a model or checkpoints, or is corrupt.
     UsageError
-        The path is a stream.
+        The path is a stream, such as a pipe.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class DcmeError(_Marked):
 
 
 class UsageError(DcmeError, ValueError):
-    """An option or argument is invalid or conflicts with another one."""
+    """An option or argument is invalid, or conflicts with another option or argument."""
 
     exit_code = 2
 
@@ -114,7 +114,7 @@ class DivergedError(DcmeError, FloatingPointError):
 
 
 class ClusterError(DcmeError, RuntimeError):
-    """A cluster cannot be reached, or a task on it failed."""
+    """A cluster cannot be reached, or a task on the cluster failed."""
 
 
 def import_optional(
@@ -133,7 +133,7 @@ def import_optional(
 
 
 class Interrupted(DcmeError):
-    """A signal ended the run; the program exits with 128 plus the signal's number."""
+    """A signal ended the run. The exit code of the program is 128 plus the number of the signal."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -141,7 +141,7 @@ class Interrupted(DcmeError):
 
 
 class DcmeWarning(_Marked, UserWarning):
-    """A warning about a request that is executed although it is probably a mistake."""
+    """A request is probably a mistake, although it is executed."""
 
 
 def warn(message: str) -> None:

@@ -66,8 +66,8 @@ class TokenizerOptions(Checked):
 
 _TEXT_COLUMN: dict[str, Any] = {
     "default": None,
-    "help": "text columns of Parquet, Arrow, JSON or CSV files, separated by commas (a.b: nested "
-    "field)",
+    "help": "names of text columns in Parquet, Arrow, JSON or CSV files (comma-separated; a.b: "
+    "nested field)",
     "metavar": "NAME",
     "group": "Input",
 }
@@ -185,13 +185,12 @@ class ClusterOptions(Checked):
 
     cluster: str | None = option(
         None,
-        "train on a Dask cluster: local:N (N local workers) or a scheduler address "
-        "(tcp://HOST:PORT)",
+        "use a Dask cluster: local:N (N local workers) or a scheduler address (tcp://HOST:PORT)",
         metavar="ADDRESS",
     )
     shards: int | None = option(
         None,
-        "number of data shards to train in parallel (default: number of workers)",
+        "number of data shards to process in parallel (default: number of workers)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),
@@ -208,13 +207,13 @@ class SeedsOptions(Checked):
 
     seeds: int | None = option(
         None,
-        "run with N seeds, write numbered files (v-1.bin, v-2.bin), and print a table of measures",
+        "for N seeds, read or write numbered files (v-1.bin, v-2.bin); print a table of measures",
         minimum=1,
         maximum=1000,
     )
     table: str | None = option(
         None,
-        "table format for the measures of all runs, with means and standard deviations",
+        "format of the table of measures, with means and standard deviations over all runs",
         choices=("markdown", "csv", "latex"),
     )
 
@@ -310,7 +309,7 @@ class HoldoutOptions(Checked):
 
     holdout: str | None = option(
         None,
-        "held-out text to evaluate after every epoch: a fraction of the lines, or a file",
+        "held-out text for evaluation after every epoch: a fraction of the lines, or a file",
         metavar="X|FILE",
         path="reads",
         only=TRAINS_CONTEXT,

@@ -33,8 +33,10 @@ NOTE = "<!-- written by scripts/write_reference.py -->\n"
 def commands() -> dict[str, str]:
     """Return a page for each command with the help of all of its options, and the list of them."""
     pages, index = {}, f"# Commands\n\n{NOTE}\nEach page shows all options of a command, as "
-    index += "`--help-all` does. Long options that begin with a single dash, such as `-size`, come "
-    index += "from word2vec.c.\n\n"
+    index += (
+        "`--help-all` does. Some commands also accept options of word2vec.c, which begin with a "
+    )
+    index += "single dash, such as `-size`.\n\n"
     for name, context in _leaves(
         click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)
     ):
@@ -59,8 +61,8 @@ def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
 def python_names() -> dict[str, str]:
     """Return a page for each public name with its docstring and methods, and the list of them."""
     pages, index = {}, f"# Python names\n\n{NOTE}\nThis list contains every public name of "
-    index += "`dcme_w2v`. All other names may change. The [quick start](../../start/python.md) "
-    index += "introduces the public names.\n\n"
+    index += "`dcme_w2v`. Names that are not in this list may change. The "
+    index += "[quick start](../../start/python.md) introduces the most important names.\n\n"
     for name in dcme_w2v.__all__:
         found = getattr(dcme_w2v, name)
         if not callable(found) and not isinstance(found, ModuleType):
@@ -123,7 +125,7 @@ def _first_line(found: Any) -> str:
 
 def _table(rows: list[tuple[str, str]], heading: str) -> str:
     lines = [f"| `{name}` | {text} |\n" for name, text in rows]
-    return f"| {heading} | does |\n|---|---|\n" + "".join(lines)
+    return f"| {heading} | description |\n|---|---|\n" + "".join(lines)
 
 
 def written() -> dict[Path, str]:

@@ -92,8 +92,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         Weights of the classes, multiplied by `sample_weight`; "balanced" gives all classes the same
         total weight. A row with several labels gets the mean weight of its labels.
     tune : float, bool or None, default None
-        Time limit in seconds within which `fit` chooses the loss, learning rate, epochs and L2
-        regularization that are None, using held-out rows; True means 60. Requires 10 rows.
+        Time limit, in seconds, for choosing the loss, learning rate, epochs and L2 regularization
+        on held-out rows; True means 60. Only settings that are None are chosen. Requires at least
+        10 rows.
     cluster : str or None, default None
         Address of workers on which `fit` trains: ``"local:4"``, ``"tcp://HOST:PORT"``,
         ``"tls://HOST:PORT"`` or a scheduler file of Dask.
@@ -101,16 +102,16 @@ class MaxentClassifier(LinearMixin, Estimator):
         Number of parts of the rows that are trained separately on the cluster (default: the number
         of workers at the start).
     distribute : {"mixture", "vote", "gradient", "iterate"}, default "mixture"
-        How results from the cluster are combined; see ``dcme-w2v classify train --distribute``.
+        How the results of the shards are combined; see ``dcme-w2v classify train --distribute``.
     {verbose}
 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
-        The labels, sorted; the columns of an indicator matrix.
+        The labels, sorted, or the columns of an indicator matrix.
     threshold_ : float
-        Set by `fit` with an indicator matrix: labels with at least this probability are predicted.
-        It is the value with the best micro F1 on held-out rows.
+        Probability from which labels are predicted, if `y` is an indicator matrix. `fit` chooses
+        the value with the highest micro F1 on held-out rows.
     coef_ : ndarray of float32, shape (classes, features)
         Weights, with one row per class even if there are only two classes.
     intercept_ : ndarray of float32, shape (classes,)
@@ -122,12 +123,12 @@ class MaxentClassifier(LinearMixin, Estimator):
     n_iter_ : int
         Number of epochs or L-BFGS iterations; each call of `partial_fit` counts as one.
     objective_ : str
-        The objective that was used; with `objective="auto"`, the one that was chosen.
+        The objective that `fit` used, or chose if `objective` is "auto".
     loss_ : str
         The loss that `fit` used.
     lr_ : float
-        The initial learning rate that `fit` used. It is the default of `lr`, or lower if held-out
-        rows are then predicted better.
+        The initial learning rate that `fit` used. If `lr` is None, this is the default, or a lower
+        value with which held-out rows are predicted better.
     tuned_ : dict
         The parameters that `fit` chose with `tune`.
     epochs_ : list of dict
@@ -136,15 +137,16 @@ class MaxentClassifier(LinearMixin, Estimator):
     Notes
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
-    squared weights without the biases. If there are few features, classes and rows (features times
-    classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is set, `fit` uses
-    L-BFGS, which reaches the optimum. If `l2` is not given, and there are at least 50 rows and two
-    per class, cross-validation chooses it from 1e-6 to 0.1 by the likelihood. The default learning
-    rates assume rows of unit length and are divided by the mean squared length of the rows. If
-    lengths vary widely, the median is used instead, and the steps of longer rows are bounded.
-    Training that takes up to 2^33 products of a value and a weight uses one thread, so that the
-    same `random_state` gives identical results with any `threads`. Longer training with several
-    threads updates the weights without locks, and results differ slightly between runs, except with
+    sum of the squared weights without the biases. `fit` uses L-BFGS, which reaches the optimum, if
+    there are few features, classes and rows (features times classes up to 65,536), and neither
+    `solver` nor an option of ``solver="sgd"`` is set. If `l2` is None and there are at least 50
+    rows, and two rows per class, cross-validation chooses the `l2` from 1e-6 to 0.1 with the
+    highest likelihood. The default learning rates assume rows of unit length and are divided by the
+    mean squared length of the rows. If lengths vary widely, the learning rates are divided by the
+    median squared length instead, and the steps of longer rows are bounded. Training that takes up
+    to 2^33 products of a value and a weight uses one thread, so that the same `random_state` gives
+    identical results with any `threads`. Longer training with several threads updates the weights
+    without locks, so that results differ slightly between runs. To prevent these differences, set
     ``threads=1`` or ``solver="lbfgs"``.
 
     Examples

@@ -229,7 +229,7 @@ class ClassifyOptions(Checked):
     )
     dcme_update: str = option(
         "robust",
-        "dcme update rule: paper (Algorithm 1 in the DCME paper) or robust (a robust variant)",
+        "update rule for dcme: robust (a robust variant) or paper (the paper's Algorithm 1)",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
@@ -313,7 +313,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "held-out documents to evaluate after every epoch: a fraction of DOCS, or a file",
+        "held-out documents for evaluation after every epoch: a fraction of DOCS, or a file",
         metavar="X|FILE",
         path="reads",
     )
@@ -330,8 +330,8 @@ class TuneOptions(Checked):
 
     tune: float | None = option(
         None,
-        "time limit for comparing settings by cross-validation; 0 disables the comparison "
-        "(default: 60)",
+        "time limit in seconds for comparing settings by cross-validation; 0 disables the "
+        "comparison (default: 60)",
         metavar="SECONDS",
         minimum=0.0,
         maximum=1e9,

@@ -58,18 +58,18 @@ class TextClassifier(ProtocolEstimator):
     {options}
     class_weight : dict, "balanced" or None, default None
         Weight of the loss for each label; "balanced" gives all labels the same total weight. A text
-        with several labels gets their mean weight. Not supported with label trees
+        with several labels gets the mean weight of its labels. Not supported with label trees
         (``objective="tree"``).
     tune : float, bool or None, default None
-        Time limit in seconds of a search for the best values of settings that are None; True means
-        60. False skips all comparisons, the calibration of probabilities and the compression of the
-        weights, which is fastest.
+        Time limit, in seconds, for a search for the best values of settings that are None; True
+        means 60. With False, `fit` is fastest, because it skips all comparisons, the calibration of
+        probabilities and the compression of the weights.
     init : path, TextClassifier or None, default None
-        A trained classifier whose training `fit` continues; the new texts may have new labels and
-        words.
+        A trained classifier whose training `fit` continues. The new texts may contain new labels
+        and words.
     fade : float, default 0.0
-        The share, 0 to 1, of the earlier weights and document counts that `partial_fit` and `init`
-        forget. Labels and words that no longer occur fade away.
+        Fraction, from 0 to 1, by which `partial_fit` and `init` reduce the earlier weights and
+        document counts, so that labels and words that no longer occur lose influence.
     {verbose}
 
     Attributes
@@ -297,7 +297,7 @@ class TextClassifier(ProtocolEstimator):
         return answers if self._indicator is None else indicator_of(answers, *self._indicator)
 
     def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
-        """Return the features of a text that favor a label over the best other label.
+        """Return the features of a text that favor a label over the most probable other label.
 
         Parameters
         ----------

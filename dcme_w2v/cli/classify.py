@@ -64,9 +64,9 @@ def classify() -> None:
     """Classify documents by maximum entropy (multinomial logistic regression).
 
     DOCS has one document per line: labels joined by |, a tab and text; fastText's __label__x text;
-    or, to predict, text alone. Sparse vectors work too: .svm files, .npz and .mtx with --labels.
-    A folder may have a subfolder per class. With --by token, DOCS are sentences in CoNLL columns
-    (token, ..., tag), separated by empty lines.
+    or, to predict, text alone. DOCS can also be sparse vectors: .svm files, or .npz and .mtx files
+    with --labels. A folder may contain one subfolder per class. With --by token, DOCS are sentences
+    in CoNLL columns (token, ..., tag), separated by empty lines.
     """
 
 
@@ -106,9 +106,9 @@ def train(
 ) -> None:
     """Train a classifier on labeled documents.
 
-    DOCS: files, folders or - for standard input, also compressed. Each line is "label TAB text";
-    several labels of a document are joined by |. Text is split into lowercase words unless
-    --tokens is given. SIGINT or SIGTERM saves the state and stops.
+    DOCS: files, folders or - for standard input, also compressed. Each line is "label TAB text"; if
+    a document has several labels, join them by |. Text is split into lowercase words unless
+    --tokens is given. On SIGINT or SIGTERM, training saves its state and stops.
     """
     from dcme_w2v.classify import train as training
 
@@ -172,16 +172,17 @@ def train(
 def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Evaluate a classifier on labeled documents.
 
-    With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
-    precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, precision
-    weighted by propensities, coverage, label ranking average precision, F1 of the labels above the
-    model's threshold. A label that was not in the training documents counts as an error. The
-    clusters of `latent fit --unsupervised` are compared with the first label of each document. For
-    a model trained --by token, the measures are the accuracy of tags, and precision, recall and F1
-    of entities by exact spans. --min-probability adds the share of documents that are answered and
-    the accuracy of these answers. --calibration prints a table that compares the probability of the
-    best label (or, with several labels per document, of all labels from .01) with how often it is
-    right.
+    With one label per document, prints accuracy, top-5 accuracy, mean log-likelihood, and micro and
+    macro precision, recall and F1. With several labels per document, prints precision, R-precision
+    and nDCG at 1, 3 and 5, precision weighted by propensities, coverage, label ranking average
+    precision, and F1 of the labels above the model's threshold. A label that did not occur in the
+    training documents counts as an error. The clusters of `latent fit --unsupervised` are compared
+    with the first label of each document. For a model trained --by token, the measures are the
+    accuracy of tags, and the precision, recall and F1 of entities with exact spans. With
+    --min-probability, the command also prints the share of documents that get a label and the
+    accuracy on these documents. With --calibration, a table compares the predicted probabilities
+    with how often the labels are right. The table contains the best label of each document or, with
+    several labels per document, all labels with a probability of at least .01.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import test
@@ -227,12 +228,12 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     """Print the most probable labels of documents.
 
-    Prints label and probability, separated by a tab, one line per document, in order. With -k,
-    further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
-    trained --by token prints token, tag and probability, one line per token, and an empty line
-    after each sentence. Without DOCS, documents are read from standard input, and each line is
-    answered as it arrives. With --json, each document or sentence is an object on its own line.
-    --keep copies columns of a table to the output.
+    Prints one line per document, in input order, with the label and its probability, separated by a
+    tab. With -k, further labels and probabilities follow on the same line. Labels in DOCS are
+    ignored. A model trained --by token prints token, tag and probability, one line per token, and
+    an empty line after each sentence. Without DOCS, documents are read from standard input, and
+    each prediction is printed as soon as the document's line arrives. With --json, each document or
+    sentence is an object on its own line. --keep copies columns of an input table to the output.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import write_predictions
@@ -254,9 +255,10 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
     """Print the highest-weighted features of a class, or the features that decide a text's label.
 
-    Prints feature and weight, separated by a tab, the highest weight first. With --text, the first
-    line has the score of LABEL (default: the most probable label) minus that of the most probable
-    other label; the next lines have the contributions of features, which add up to it.
+    Prints one line per feature, with the feature and its weight, separated by a tab, in descending
+    order of weight. With --text, the first line contains the score of LABEL (default: the most
+    probable label) minus the score of the most probable other label. The next lines contain the
+    contributions of features, which add up to this difference.
     """
     from dcme_w2v.classify.model import load_classifier
 

@@ -35,11 +35,11 @@ def compare(
 ) -> None:
     """Print the words that two texts use most differently, based on word vectors of each text.
 
-    Each line has, separated by tabs, a word, its change (1 - cosine of the aligned vectors), its
-    noise (the difference between two seeds of one text; empty with one file per text), and its
-    neighbors in the first and the second text. Changes are compared with those of words that have
-    similar counts. With several files per text, only words that differ more between the texts than
-    between any two files of one text are printed.
+    Each line contains, separated by tabs, a word, its change (1 - cosine of the aligned vectors),
+    its noise (the difference between two seeds of one text; empty with one file per text), and its
+    neighbors in the first text and in the second text. The change of a word is compared with the
+    changes of words that have similar counts. With several files per text, only words that differ
+    more between the texts than between any two files of one text are printed.
     """
     import dcme_w2v as dw
 

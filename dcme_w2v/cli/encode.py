@@ -41,7 +41,7 @@ def encode(
 
     VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
     TEXTS: files or folders, also compressed; each line is a sentence (default: standard input). A
-    sentence without any known word becomes a row of zeros.
+    sentence in which no word has a vector becomes a row of zeros.
     """
     import dcme_w2v as dw
 

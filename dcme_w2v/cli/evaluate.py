@@ -50,10 +50,11 @@ def evaluate() -> None:
 def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
     """Evaluate VECTORS on analogy questions.
 
-    QUESTIONS has one question per line, "a b c d"; ": NAME" starts a section; - is standard input.
-    3cosadd scores an answer x by cos(x, b - a + c), 3cosmul by cos(x, b) cos(x, c) / cos(x, a).
-    Words are compared in upper case. A question is covered if its four words are among the first N.
-    Accuracy is the share of correct answers among the covered questions.
+    QUESTIONS contains one question per line, "a b c d"; a line ": NAME" starts a section; - is
+    standard input. 3cosadd scores an answer x by cos(x, b - a + c), and 3cosmul by cos(x, b) cos(x,
+    c) / cos(x, a). Words are compared in upper case. A question is covered if its four words are
+    among the first N words (--limit N). Accuracy is the share of correct answers among the covered
+    questions.
     """
     from dcme_w2v import eval_analogies
 
@@ -70,10 +71,10 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated word pairs.
 
-    PAIRS has one pair per line, "word TAB word TAB rating", or is a published file of SimLex-999,
-    WordSim-353 or RareWords; - is standard input. Words are compared
-    in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines. With
-    a fastText model (.bin), out-of-vocabulary words are compared by their character n-grams.
+    PAIRS contains one pair per line, "word TAB word TAB rating", or is a published file of
+    SimLex-999, WordSim-353 or RareWords; - is standard input. Words are compared in upper case.
+    Prints Spearman's and Pearson's correlations between ratings and cosines. With a fastText model
+    (.bin), out-of-vocabulary words are compared by their character n-grams.
     """
     from dcme_w2v import eval_similarity
 
@@ -99,8 +100,9 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Evaluate sentence vectors made from VECTORS on rated sentence pairs.
 
-    PAIRS: files, and folders of files, with lines "score TAB sentence TAB sentence". Prints
-    Pearson's and Spearman's correlation of scores and cosines for each file, and their means.
+    PAIRS: files, or folders of files, with lines "score TAB sentence TAB sentence". Prints
+    Pearson's and Spearman's correlations between scores and cosines for each file, and the means
+    over all files.
     """
     from dcme_w2v import eval_sts
 
@@ -133,8 +135,8 @@ def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any
     """Report the log-likelihood of a text under a model.
 
     MODEL is a file that train --output-tables wrote. Each token is predicted from its context by
-    the exact softmax. Prints the mean log-probability and the log of the mean probability; for
-    negative sampling, also with the noise distribution added back.
+    the exact softmax. Prints the mean log-probability and the log of the mean probability. For
+    negative sampling, also prints both measures with the noise distribution added back.
     """
     from dcme_w2v import eval_likelihood
     from dcme_w2v.formats.corpus import CorpusPaths

@@ -33,7 +33,7 @@ FEATURES = (
 def fuse() -> None:
     """Train classifiers on few labels and much unlabeled text, and compress classifiers.
 
-    classify test, predict and explain accept these models.
+    `classify test`, `classify predict` and `classify explain` accept the trained models.
     """
 
 
@@ -62,7 +62,7 @@ def fit(
 ) -> None:
     """Train a classifier on few labeled and many unlabeled documents.
 
-    LABELED, DOCS: files, folders or - for standard input, as in classify train. Documents in
+    LABELED and DOCS: files, folders or - for standard input, as in `classify train`. Documents in
     LABELED that have no label are also used as unlabeled documents.
     """
     from dcme_w2v.few_labels import jobs
@@ -92,7 +92,7 @@ def fit(
 def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -> None:
     """Compress a classifier: drop most weights, and round the others to a few levels.
 
-    MODEL is a linear model from classify train or fuse fit. It is not trained again.
+    MODEL is a linear model from `classify train` or `fuse fit`. The model is not trained again.
     """
     from dcme_w2v.classify.small import shrink_file
 

@@ -32,8 +32,8 @@ def latent() -> None:
     """Fit latent classes: clusters of documents, or subtopics of labels.
 
     DOCS has one document per line: labels joined by |, a tab and text; or text alone. A line that
-    begins with a tab has no label. Sparse vectors work too: .svm files, .npz and .mtx with
-    --labels.
+    begins with a tab has no label. DOCS can also be sparse vectors: .svm files, or .npz and .mtx
+    files with --labels.
     """
 
 
@@ -67,7 +67,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     """Fit latent classes to documents with or without labels.
 
     DOCS: files, folders or - for standard input, also compressed. `classify test`,
-    `predict` and `explain` also accept the model.
+    `classify predict` and `classify explain` accept the trained model.
     """
     from dcme_w2v.latent import jobs
 
@@ -96,10 +96,11 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
     """Print each latent class: its share of the documents, labels and specific words.
 
-    Prints one line per class, with fields separated by tabs: number, share, labels with their
-    probabilities in the class, and specific words, which are more frequent in this class than in
-    others and neither rare nor common. Lines for documents follow the line of their class, begin
-    with a tab, and have probability, number and text.
+    Prints one line per class, with fields separated by tabs: the number of the class, its share,
+    its labels with their probabilities, and its specific words, which are more frequent in this
+    class than in others and neither rare nor common. With --documents, lines for documents follow
+    the line of their class. They begin with a tab and contain the probability, number and text of a
+    document.
     """
     from dcme_w2v.latent.jobs import typical_documents
     from dcme_w2v.latent.model import LatentClassifier

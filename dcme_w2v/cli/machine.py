@@ -48,8 +48,9 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
     """Train on text from this machine, and print the nearest neighbors of some words.
 
-    The text is the documentation in the files of Python, numpy and scipy. CORPUS: files or folders
-    to train on instead. Requires no network, and writes no file without --collect or --documents.
+    The text is the documentation in the installed files of Python, NumPy and SciPy. CORPUS: files
+    or folders to train on instead. The command requires no network, and writes a file only with
+    --collect or --documents.
     """
     import dcme_w2v
 

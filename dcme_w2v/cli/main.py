@@ -82,7 +82,7 @@ SETTINGS = {
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors, and text classification with many classes.
 
-    Results are written to stdout, progress and errors to stderr.
+    Results are written to stdout; progress and errors are written to stderr.
     """
 
 

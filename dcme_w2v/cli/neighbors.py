@@ -120,13 +120,14 @@ def neighbors(
 ) -> None:
     """Print the nearest neighbors of words.
 
-    Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
-    are listed on stderr and skipped. Quoted words with signs are one query, a sum of unit vectors:
-    '+king -man +woman' answers "man is to king as woman is to ?". With --stability, each line ends
-    with the number of files, including VECTORS, that list the neighbor.
+    Each line contains a word, a neighbor and their cosine similarity, separated by tabs.
+    Out-of-vocabulary words are listed on stderr and skipped. Quoted words with signs form one
+    query, a sum of unit vectors: '+king -man +woman' answers "man is to king as woman is to ?".
+    With --stability, each line ends with the number of files (including VECTORS) in which the word
+    has this neighbor.
 
-    Without WORD, queries are read from standard input, one per line; at a terminal, with line
-    editing and history.
+    Without WORD, queries are read from standard input, one per line. At a terminal, the prompt
+    supports line editing and history.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.texts import tokens_of

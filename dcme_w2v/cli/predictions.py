@@ -17,9 +17,9 @@ from .options import arguments, count_option, json_option
 def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -> None:
     """Print the most probable words for a gap in a line, and their probabilities.
 
-    The word _ marks the gap. MODEL is a file that train --output-tables wrote. The model predicts
-    from both sides: a gap at the end of the line is the last word of a sentence, not the next word.
-    Out-of-vocabulary words are listed on stderr and skipped. Each line of an answer starts with
+    The word _ marks the gap. MODEL is a file that train --output-tables wrote. The model uses the
+    words on both sides of the gap, and treats a gap at the end of the line as the last word of a
+    sentence. Out-of-vocabulary words are listed on stderr and skipped. Each output line starts with
     the question. Without WORD, questions are read from standard input, one per line.
     """
     import dcme_w2v as dw

@@ -74,9 +74,9 @@ def fit(
     """Fit a document-vector model to training documents.
 
     DOCS: files, folders or - for standard input, also compressed, with one document per line:
-    "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is
-    split into tokens in the same way as the training text of VECTORS, unless --tokenize is given;
-    the model records how.
+    "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is split into tokens
+    in the same way as the training text of VECTORS, unless --tokenize is given. The model records
+    how text is split.
     """
     from dcme_w2v.formats.documents import at_least_one, read_documents
     from dcme_w2v.scdv.fit import fit_documents
@@ -108,10 +108,10 @@ def fit(
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """List the topics of a document-vector model.
 
-    Prints number, P(topic), coherence and the most specific words, which have a high
-    P(topic | word) and are neither rare nor common. With --word, prints P(topic | word) and the
-    topics of one word. Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs of the most
-    probable words, where D counts documents that contain the words (Mimno et al. 2011).
+    Prints the number, P(topic), coherence and the most specific words of each topic. Specific words
+    have a high P(topic | word) and are neither rare nor common. With --word, prints the topics of
+    one word and their P(topic | word). Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs
+    of the most probable words, where D counts documents that contain the words (Mimno et al. 2011).
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv import topics as found

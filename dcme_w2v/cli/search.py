@@ -79,10 +79,11 @@ def search(
     """Search passages of text.
 
     DOCS: files, folders or - for standard input, also compressed, with one document per line, or
-    columns of tables; or one INDEX that --output wrote. Prints query, rank, file and line, score,
-    and the first characters of each document that answers. Documents are ranked by BM25 of words
-    and of character n-grams, which also find other forms and misspellings of words. Without
-    --query, queries are read from standard input, one per line, and answered as they arrive.
+    columns of tables; or one INDEX that --output wrote. For each document found, prints the query,
+    rank, file and line, score, and first characters of the document. Documents are ranked by BM25
+    scores of words and of character n-grams. Character n-grams also find other forms and
+    misspellings of words. Without --query, queries are read from standard input, one per line, and
+    answered as they arrive.
     """
     if threshold is not None and not duplicates:
         raise UsageError(

@@ -35,9 +35,9 @@ def transform(
 ) -> None:
     """Convert documents to numeric features; row i of the output is document i.
 
-    MODEL comes from `scdv fit` (document vectors), `latent fit` (probabilities of the latent
-    classes) or `fuse fit` (one column per level and class). In svmlight, labels are numbered
-    from 1 in order of appearance; 0 is no label.
+    MODEL is a file from `scdv fit` (document vectors), `latent fit` (probabilities of the latent
+    classes) or `fuse fit` (one column per level and class). In svmlight output, labels are numbered
+    from 1 in order of appearance, and 0 means that a document has no label.
     """
     from dcme_w2v.formats.sparse_io import suffix_of, write_batches
 

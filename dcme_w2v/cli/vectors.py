@@ -49,10 +49,11 @@ KV = (
 def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors between text, binary, safetensors, tables and other programs' folders.
 
-    The format of IN is detected from its content; the suffix of OUT determines its format. IN may
-    be compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary
-    vectors. - is standard input or output. X.parquet and X.jsonl are tables with columns word,
-    count and vector (a list), which vector databases can load but this program cannot read.
+    The format of IN is detected from its content; the suffix of OUT determines the output format.
+    IN may be compressed (gzip, bzip2, xz, zstd), and may lack a header (as GloVe files do) or
+    newlines after binary vectors. - is standard input or standard output. X.parquet and X.jsonl are
+    tables with columns word, count and vector (a list), which vector databases can load but this
+    program cannot read.
     """
     import dcme_w2v as dw
     from dcme_w2v.words.convert import convert as converted
@@ -99,10 +100,11 @@ def convert(source: str, target: str, **values: Any) -> None:
 def check(context: click.Context, file: str, as_json: bool) -> None:
     """Check a word-vector file, or a model such as a search index.
 
-    The file may have any supported format, also compressed. A model must load. Of vectors, prints
-    the format, the number of rows and the dimension, then each kind of fault with its count and
-    first position: rows of another dimension, NaN or infinite numbers, words that are empty,
-    repeated or not UTF-8. The exit code is 0 if there are no faults, otherwise 1.
+    The file may have any supported format, also compressed. For a model, the command checks that
+    the model can be loaded. For vectors, the command prints the format, the number of rows and the
+    number of dimensions, and then each kind of fault with its count and first position: rows with
+    another number of dimensions, NaN or infinite numbers, and words that are empty, repeated or not
+    UTF-8. The exit code is 0 if there are no faults, and otherwise 1.
     """
     import dcme_w2v as dw
 
@@ -124,8 +126,8 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
 def info(file: str, as_json: bool) -> None:
     """Print the contents of a file or folder, and the command that created it.
 
-    FILE: word vectors in any format, a model, or a folder of checkpoints. Prints the header and the
-    record: the options, and the command if it is recorded.
+    FILE: word vectors in any format, a model, or a folder of checkpoints. Prints the header of the
+    file and the record in it: the options and, if recorded, the command.
     """
     import dcme_w2v as dw
     from dcme_w2v.contents import as_text
@@ -153,9 +155,9 @@ def info(file: str, as_json: bool) -> None:
 def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
     """Cluster words by running k-means on their vectors.
 
-    Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
-    scaled to unit length, so that the words in a class have vectors with similar directions. The
-    first word is in class 0. The result does not depend on --threads.
+    Writes lines "word class" in the order of VECTORS, as word2vec.c does with the option -classes.
+    Vectors are scaled to unit length, so that the words in a class have vectors with similar
+    directions. The first word is in class 0. The result does not depend on --threads.
     """
     import dcme_w2v as dw
     from dcme_w2v.words.classes import save_classes
@@ -191,9 +193,9 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     """Plot learning curves, reliability diagrams, or a two-dimensional map of words or rows.
 
-    FILES: one or several logs from --log-json, or outputs of classify test --calibration --json; or
-    word vectors in any format, or rows (X.npz, X.svm).
-    Requires the packages matplotlib and openTSNE.
+    FILES: one or several logs from --log-json, or one or several outputs of `classify test
+    --calibration --json`; or word vectors in any format, or rows (X.npz, X.svm). The command
+    requires the packages matplotlib and openTSNE.
     """
     import dcme_w2v as dw
 
@@ -229,9 +231,9 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Write an HTML page for exploring vectors: neighbors, analogies and a map.
 
-    VECTORS: one or two files of word vectors in any format, or of document rows (.npz, .svm).
-    The page is a single file that browsers can open from disk; it uses no network. t-SNE
-    requires the package openTSNE.
+    VECTORS: one or two files of word vectors in any format, or of document rows (.npz, .svm). The
+    page is a single file that browsers can open from disk, without a network. t-SNE requires the
+    package openTSNE.
     """
     import dcme_w2v as dw
 

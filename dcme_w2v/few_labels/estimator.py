@@ -42,7 +42,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     classes_ : ndarray, shape (classes,)
         The labels, sorted.
     coef_ : ndarray of float32, shape (classes, features)
-        Weights of the final model, with one row per class even if there are only two.
+        Weights of the final model, with one row per class even if there are only two classes.
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
@@ -52,16 +52,16 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     weights_ : ndarray of float64, shape (levels,)
         The weight w of each level.
     record_ : dict
-        Statistics of every round and of the cross-validation.
+        Measures of every round and of cross-validation.
     n_features_in_ : int
-        Columns of the rows that it was fitted on.
+        Number of features seen by `fit`.
     feature_names_in_ : ndarray of str, shape (features,)
         Names of the columns of a DataFrame.
 
     Notes
     -----
-    Values must not be negative; counts and tf-idf are suitable. If no row is unlabeled, the labeled
-    rows are also used as unlabeled ones, and `MaxentClassifier` is equally good.
+    Feature values must not be negative; counts and tf-idf values are suitable. If all rows are
+    labeled, they are also used as unlabeled rows, and `MaxentClassifier` classifies equally well.
 
     Examples
     --------

@@ -62,18 +62,20 @@ class Table:
     path : str
         A file or folder, or ``-`` for JSON lines, CSV or an Arrow stream on standard input.
     text : str or sequence of str
-        Columns of text, joined by a space; a str may contain several names, separated by commas.
-        ``a.b`` is the field b of the column a. A name with a comma is in quotes: ``'"a, b"'``.
+        Names of text columns, whose texts are joined by a space. A str may contain several names,
+        separated by commas. ``a.b`` is the field b of the column a. A name that contains a comma
+        must be in double quotes: ``'"a, b"'``.
     label : str or sequence of str, optional
-        Columns of labels.
+        Names of label columns.
     keep : str or sequence of str, optional
-        Columns that ``classify predict`` copies to its output; in training, a column of weights.
+        Names of columns that ``classify predict`` copies to its output; in training, the name of
+        the column that contains document weights.
     whole : bool
         Whether each value is one sentence, even if it has several lines.
     group : int, optional
-        The only row group of the Parquet file that is read.
+        Index of the only row group to read from the Parquet file.
     rows : sequence of mapping, optional
-        Rows in memory, which are read instead of the file.
+        Rows in memory to read instead of the file.
 
     Examples
     --------

@@ -38,33 +38,33 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
-        The labels, sorted; without labels, the indices of the latent classes, from 0.
+        The labels, sorted; without labels, the indices of the latent classes, counted from 0.
     labels_ : ndarray of int64, shape (rows,)
         The most probable latent class of each row of `fit`.
     coef_ : ndarray of float32, shape (latent, features)
-        Weights of the latent classes. With `lsa`, they apply to rows divided by the length of their
-        reduced vector.
+        Weights of the latent classes. With `lsa`, the weights apply to rows that are divided by the
+        length of their reduced vectors.
     intercept_ : ndarray of float32, shape (latent,)
         Biases.
     alpha_ : ndarray of float32, shape (latent, classes)
         p(label | latent class); the identity matrix if the latent classes are the classes.
     cost_ : float
-        The final cost, (2) in the paper.
+        The final cost: equation (2) in the paper.
     costs_ : list of float
         The cost after each EM iteration, for the start that was kept.
     n_iter_ : int
-        Number of iterations of EM.
+        Number of EM iterations.
     n_features_in_ : int
-        Columns of the rows that it was fitted on.
+        Number of features seen by `fit`.
     feature_names_in_ : ndarray of str, shape (features,)
         Names of the columns of a DataFrame.
 
     Notes
     -----
     If all rows have labels, this model classifies no better than `MaxentClassifier`, and worse if
-    there are fewer latent classes than labels. Use it for clustering, for labels with subtopics,
-    and to reduce rows to a few columns that depend on the labels (`transform`). Rows without a
-    label (-1 in `y`) are left out of the fit; use `FusedFeatures` to learn from them.
+    there are fewer latent classes than labels. Use this model for clustering, for labels with
+    subtopics, and to reduce rows to a few columns that depend on the labels (`transform`). `fit`
+    skips rows without a label (-1 in `y`); to learn from such rows, use `FusedFeatures`.
 
     Examples
     --------

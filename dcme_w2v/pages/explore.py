@@ -384,15 +384,16 @@ def explore(
     Parameters
     ----------
     files : path, Vectors or sequence of these
-        One or two files of word vectors or document rows (.npz, .svm).
+        Word vectors, or files with document rows (.npz, .svm): one set, or two to compare.
     output : path, optional
-        Where the page is written; ``-`` is standard output.
+        File to write the page to; ``-`` is standard output.
     labels : str, optional
-        A file with one line per row, with columns separated by tabs.
+        File with labels: one line per row, with columns separated by tabs.
     color, limit : int
-        Column of the labels, from 1, that determines the colors; number of rows per file.
+        `color` is the column of `labels`, counted from 1, that determines the colors. `limit` is
+        the maximum number of rows to show from each file.
     method : {"tsne", "pca"}
-        Projection of the map.
+        Projection method for the map.
     seed : int
     progress : bool or callable
         As in `train`.
@@ -400,12 +401,12 @@ def explore(
     Returns
     -------
     str
-        The page.
+        The HTML text of the page.
 
     Raises
     ------
     UsageError
-        There are more than two files, or the suffix of `output` is that of another format.
+        There are more than two files, or `output` has the suffix of another format.
     DcmeError
         openTSNE is not installed and the method is t-SNE.
 

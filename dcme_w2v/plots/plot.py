@@ -268,22 +268,22 @@ def plot(
     Parameters
     ----------
     files : path, Vectors or sequence of paths
-        One or several logs from --log-json, or outputs of ``classify test --calibration --json``;
-        or word vectors, or a file of rows (.npz, .svm).
+        One or several logs that ``--log-json`` wrote, or outputs of ``classify test --calibration
+        --json``. For a map: word vectors, or a file of rows (.npz, .svm).
     output : path, optional
-        Where the plot is written: .png, .pdf or .svg; ``-`` is standard output.
+        File to write the plot to (.png, .pdf or .svg); ``-`` is standard output.
     fields : sequence of str, optional
-        Fields of the logs to draw, such as ``lr`` (default: loss and log-probabilities).
+        Fields of the logs to plot, such as ``lr`` (default: the loss and the log-probabilities).
     words : str, optional
-        Words to draw, separated by spaces (default: the `limit` most frequent).
+        Words to plot, separated by spaces (default: the `limit` most frequent words).
     labels : path, optional
-        A file with the labels of the rows, one line per row, which determine the colors.
+        File with one label per line, in row order; the labels determine the colors.
     limit : int, optional
-        Number of words (default: 100) or of rows (default: 2000, a random sample).
+        Number of words (default: 100) or number of randomly sampled rows (default: 2000) to plot.
     method : {"tsne", "pca"}, optional
-        Projection (default: tsne).
+        Projection method for the map (default: tsne).
     seed : int, optional
-        Seed of the projection (default: 1).
+        Random seed of the projection (default: 1).
 
     Returns
     -------

@@ -36,15 +36,15 @@ class SCDV(TextTransformer):
         Word vectors. A path is read only in `fit`, so that clones in a grid search stay small.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How a str is split into tokens. By default, it is split like the text that the vectors were
-        trained on, which is recognized if it was lowercase without punctuation. A dict sets options
-        of "words": ``{"keep_case": True}``.
+        How texts are split into tokens. By default, they are split in the same way as the training
+        text of the vectors, which is recognized if it was lowercase without punctuation. A dict
+        sets options of "words": ``{"keep_case": True}``.
     threads : int, optional
-        Number of threads (default: the CPUs that this process may use). Results do not depend on
-        it.
+        Number of threads (default: the number of CPUs available to this process). Results do not
+        depend on this number.
     sparse_output : bool, default True
-        Whether `transform` returns a sparse matrix; if False, it returns an array, which
-        `set_output` requires.
+        If True, `transform` returns a sparse matrix; if False, an array, which `set_output`
+        requires.
     {verbose}
 
     Attributes
@@ -52,7 +52,7 @@ class SCDV(TextTransformer):
     model_ : DocumentModel
         The fitted model; its `save` writes the file that ``dcme-w2v transform`` reads.
     n_features_out_ : int
-        Number of columns.
+        Number of columns that `transform` returns.
 
     Examples
     --------

@@ -49,14 +49,15 @@ class Search(Shown):
     Parameters
     ----------
     k1, b : float, default 1.2, 0.6
-        BM25 parameters: how slowly repeated words saturate, and how much long documents are
-        penalized.
+        BM25 parameters. Higher values of `k1` reward repeated words more, and higher values of `b`
+        penalize long documents more.
     characters : float, default 1
-        Weight of character n-grams; words have the weight 1.
+        Weight of the score of character n-grams; the score of words has the weight 1.
     vectors : path or Vectors, optional
-        Word vectors, whose cosines are added to the scores of documents found by words or n-grams.
+        Word vectors. For documents found by words or n-grams, the cosine similarity to the query is
+        added to the score.
     vector_weight : float, default 0.1
-        Weight of the cosines.
+        Weight of the cosine similarity.
     tokenize : {"words", "whitespace"} or dict, default "words"
         How texts are split into tokens. A dict sets options of "words": ``{"keep_case": True}``.
 
@@ -138,7 +139,7 @@ class Search(Shown):
         return self._set(index, Words.from_words(named), Words.from_words(beginnings))
 
     def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
-        """Return the best documents per query, in descending order of score; ties are in row order.
+        """Return each query's best documents in descending order of score; ties are in row order.
 
         Parameters
         ----------
@@ -206,7 +207,7 @@ class Search(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Search:
-        """Load an index that `save` wrote; its search results are the same as before saving.
+        """Load an index that `save` wrote; search results are the same as before saving.
 
         Raises
         ------

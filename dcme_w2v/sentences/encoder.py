@@ -28,21 +28,21 @@ class SentenceEncoder(TextTransformer):
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. A path is read in `fit`. Vectors without counts are assumed to be sorted by
-        word frequency, and weights follow from that order.
+        Word vectors. A path is read in `fit`. Vectors without word counts are assumed to be in
+        descending order of word frequency, from which the weights of words are computed.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How sentences are split into tokens. By default, they are split like the text that the
-        vectors were trained on, which is recognized if it was lowercase without punctuation. A dict
-        sets options of "words": ``{"keep_case": True}``.
+        How sentences are split into tokens. By default, they are split in the same way as the
+        training text of the vectors, which is recognized if it was lowercase without punctuation. A
+        dict sets options of "words": ``{"keep_case": True}``.
     threads : int, optional
-        Number of threads (default: the CPUs that this process may use). Results do not depend on
-        it.
+        Number of threads (default: the number of CPUs available to this process). Results do not
+        depend on this number.
 
     Attributes
     ----------
     n_features_out_ : int
-        Number of columns.
+        Number of columns that `transform` returns.
 
     Notes
     -----
@@ -63,7 +63,7 @@ class SentenceEncoder(TextTransformer):
     _kind = "sentence"
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
-        """Read and pool the word vectors; only uSIF also depends on the sentences X.
+        """Read and pool the word vectors; only with uSIF does the result also depend on X.
 
         Parameters
         ----------

@@ -48,20 +48,22 @@ def save_sentence_model(
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. Without counts, they are assumed to be sorted by word frequency.
+        Word vectors. Without word counts, vectors are assumed to be in descending order of word
+        frequency.
     folder : path
-        The folder to write, atomically; an existing folder is replaced if this function wrote it.
+        Folder to write atomically. An existing folder is replaced only if this function wrote the
+        existing folder.
     tokenize : {"whitespace", "words"} or dict, optional
-        How programs split text into tokens. By default, they split it like the text that the
-        vectors were trained on, which is recognized if it was lowercase without punctuation. A dict
-        sets options of "words": ``{"keep_case": True}``.
+        How programs that load the folder split text into tokens. By default, text is split in the
+        same way as the training text of the vectors, which is recognized if it was lowercase
+        without punctuation. A dict sets options of "words": ``{"keep_case": True}``.
     dim : int, optional
-        Keep this many dimensions, those with the most variance.
+        Keep only this number of dimensions: those with the highest variance.
     limit : int, optional
-        Keep only this many first words.
+        Keep only this number of words: the first words of `vectors`.
     numbers : {"float32", "float16", "int8"}
-        Number format. int8 has a scale for each row, which older versions of sentence-transformers
-        cannot read.
+        Number format of the vectors. With int8, the folder contains a scale for each row, which
+        older versions of sentence-transformers cannot read.
     pooling : {"static", "mean"}
         ``static`` is best for sentences; ``mean`` stores the vectors unchanged, so that words or
         IDs keep their nearest neighbors.
@@ -69,12 +71,12 @@ def save_sentence_model(
     Returns
     -------
     Vectors
-        The words, word pieces and rows in the folder, before rounding to `numbers`.
+        The words and word pieces in the folder, with their vectors before rounding to `numbers`.
 
     Raises
     ------
     UsageError
-        `folder` exists and has other content.
+        `folder` exists and contains something that this function did not write.
 
     Examples
     --------

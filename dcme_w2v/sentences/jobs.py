@@ -46,17 +46,19 @@ def encode(
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors; without counts, they are assumed to be sorted by word frequency.
+        Word vectors. Without word counts, vectors are assumed to be in descending order of word
+        frequency.
     texts : path or sequence of paths
         Files, folders, ``-`` or URLs, which may be compressed; each line is a sentence.
     output : path
-        X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
+        Output file: X.npy (float32), X.npz (sparse rows) or X.tsv (numbers separated by tabs).
+        ``-`` writes the numbers of X.tsv to standard output.
     pooling, dim, unit, tokenize
         See `dcme_w2v.SentenceEncoder`.
     encoding_errors : {"strict", "replace", "skip"}
         How to treat tokens that are not valid UTF-8: raise an error, replace bytes by U+FFFD, or
-        skip the token. The latter two have the same effect here, because such tokens are not in the
-        vocabulary.
+        skip the token. In this function, replacing and skipping have the same effect, because such
+        tokens are not in the vocabulary.
     threads : int, optional
     progress : bool or callable
         As in `train`.
@@ -64,13 +66,13 @@ def encode(
     Returns
     -------
     ndarray of float32, or None
-        The rows of X.npy, in which a sentence without any word that has a vector is a row of zeros.
-        None for other outputs.
+        The rows of X.npy, or None for other outputs. A sentence in which no word has a vector
+        becomes a row of zeros.
 
     Raises
     ------
     UsageError
-        The name of `output` has no known suffix, or input and output paths conflict.
+        `output` does not have a supported suffix, or conflicts with an input path.
     CorpusError
         A text is not valid UTF-8.
 

@@ -81,21 +81,23 @@ def eval_sts(
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. Without counts, they are assumed to be sorted by word frequency.
+        Word vectors. Without word counts, vectors are assumed to be in descending order of word
+        frequency.
     pairs : path, sequence of paths, or sequence of a score and two sentences each
-        Files, or folders of files, with lines "score TAB sentence TAB sentence".
+        Rated pairs of sentences, or files or folders with lines "score TAB sentence TAB sentence".
     pooling, dim, tokenize
-        See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are computed for each file.
+        See `dcme_w2v.SentenceEncoder`. For ``usif``, the components are computed separately for
+        each file.
 
     Returns
     -------
     StsScore
-        Pearson's and Spearman's correlation for each file.
+        Pearson's and Spearman's correlations for each file.
 
     Raises
     ------
     FormatError
-        A file does not have two pairs with different scores.
+        A file does not contain two pairs with different scores.
 
     Examples
     --------

@@ -303,20 +303,22 @@ def vocab(
     corpus : path, paths, or iterable of sentences
         As in `dcme_w2v.train`.
     merge : bool
-        Add up counts: `corpus` are files of lines "word count".
+        Add up word counts: the files in `corpus` contain lines "word count".
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
+        Number of threads (default: the number of CPUs available to this process). The result does
+        not depend on this number.
     progress : bool or callable
         As in `dcme_w2v.train`.
     **options
-        Options of the command: ``min_count``, ``max_vocab``, ``encoding_errors``, ``cluster``...
+        Options of the command ``vocab``, such as ``min_count``, ``max_vocab``, ``encoding_errors``
+        and ``cluster``.
 
     Returns
     -------
     Vocabulary
-        The kept words by descending count: a sequence of str, with `counts`, ``items()``,
-        ``most_common(n)``, ``save(path)``, and in `figures` the numbers of tokens and of distinct
-        words.
+        A sequence of the kept words (str), in descending order of count, with `counts`,
+        ``items()``, ``most_common(n)`` and ``save(path)``. `figures` contains the numbers of tokens
+        and of distinct words.
 
     Raises
     ------

@@ -237,27 +237,29 @@ def phrases(
 ) -> PhraseTable:
     r"""Write a corpus in which phrases are joined, for example ``new york`` as ``new_york``.
 
-    Pairs are joined from left to right, never across the end of a line, and each pass joins a word
-    to at most one other. Up to three connectors may stand between the two words of a pair.
+    Pairs are joined from left to right, never across the end of a line. In each pass, a word is
+    joined to at most one other word. Up to three connectors may be between the two words of a pair.
 
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
         As in `dcme_w2v.train`.
     output : path
-        Gets one line for each input line that has a token; tokens are separated by a space. ``-``
-        is standard output.
+        File to write, with one line for each input line that contains a token, and with a space
+        between tokens; ``-`` is standard output.
     read_table : PhraseTable or path, optional
-        The phrases to join, instead of those found in the text.
+        Table of the phrases to join. Without a table, phrases are found in the text.
     save_table : path, optional
-        Write the table of phrases to this file.
+        File to write the table of phrases to.
     threads : int, optional
-        Number of workers that read (default: the CPUs that this process may use).
+        Number of threads that read the text (default: the number of CPUs available to this
+        process).
     progress : bool or callable
-        As in `train`; each time that the text is read is a stage.
+        As in `train`. Each time that the text is read counts as a stage.
     **options
-        The fields of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
-        ``connectors``, ``memory``), and the `VocabularyOptions` for reading files.
+        Fields of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
+        ``connectors``, ``memory``), and fields of `VocabularyOptions` that determine how files are
+        read.
 
     Returns
     -------

@@ -59,13 +59,14 @@ def check(path: PathLike) -> Report:
     Parameters
     ----------
     path : path
-        What `dw.load` reads.
+        A file or folder that `dw.load` can read.
 
     Returns
     -------
     Report
-        With no faults where `dw.load` reads the file and cosines of vectors can be computed. A file
-        that cannot be read at all has the one fault "unreadable". Models have no rows.
+        Its list of `faults` is empty if `dw.load` can read the file and the cosines of its vectors
+        can be computed. If the file cannot be read at all, the only fault is "unreadable". For a
+        model, the report counts no rows.
 
     Examples
     --------

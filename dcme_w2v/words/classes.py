@@ -31,20 +31,21 @@ def classes(
     seed : int
         Seed of the initial centers.
     threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
+        Number of threads (default: the number of CPUs available to this process). The result does
+        not depend on this number.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        The class of each word, from 0 on; classes are numbered by their first word, so that 0 is
-        the class of the first one.
+        The class of each word, counted from 0. Classes are numbered in the order of their first
+        words, so the first word is in class 0.
 
     Raises
     ------
     UsageError
         There are fewer words than classes.
     FormatError
-        A number is NaN or infinite.
+        A vector contains a NaN or infinite number.
 
     Examples
     --------

@@ -58,24 +58,25 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     Parameters
     ----------
     a, b : path, Vectors, or list of these
-        Vectors trained on the first and on the second text; a list has one item per seed.
+        Vectors trained on the first text (`a`) and on the second text (`b`). A list contains
+        vectors trained with different seeds.
     topn : int
-        Maximum number of words. Only words that differ more between the texts than between any
-        two files of one text are returned.
+        Maximum number of words to return. With several files per text, only words that differ more
+        between the texts than between any two files of one text are returned.
     min_count : int
-        Leave out words that occur less often in one of the texts. If a file has no counts, they are
-        estimated from the order of the words by Zipf's law.
+        Omit words that occur fewer than `min_count` times in either text. If a file has no word
+        counts, the counts are estimated from the order of the words by Zipf's law.
 
     Returns
     -------
     list of Change
-        In descending order of change / noise, or of the change if each text has one file, compared
-        with words of similar counts.
+        The changes in descending order. With several files per text, the order is by change /
+        noise; otherwise, by change, compared with words that have similar counts.
 
     Raises
     ------
     UsageError
-        The vectors have different dimensions, or too few words in common.
+        The vectors have different numbers of dimensions, or too few words in common.
 
     Examples
     --------

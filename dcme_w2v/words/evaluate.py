@@ -132,29 +132,31 @@ def eval_analogies(
     limit: int = 30_000,
     method: str = "3cosadd",
 ) -> AnalogyScore:
-    r"""Answer "a is to b as c is to ?" for every question in a file.
+    r"""Evaluate word vectors on a file of questions such as "a is to b as c is to ?".
 
     Parameters
     ----------
     vectors : Vectors or path
-        Words in descending frequency and their vectors.
+        Word vectors, in descending order of word frequency.
     questions : path
-        Questions in the format of word2vec: four words per line, ": NAME" starts a section. Lines
-        with another number of words are counted and skipped.
+        File with questions in word2vec's format: each question is a line of four words. Lines such
+        as ``: capitals`` start a section. Lines with more or fewer than four words are counted and
+        skipped.
     limit : int
         Use only the first `limit` words.
     method : {"3cosadd", "3cosmul"}
-        Mikolov et al. 2013, or Levy and Goldberg 2014, equation (4), cosines shifted to [0, 1].
+        Score of an answer: 3cosadd (Mikolov et al. 2013), or 3cosmul (equation 4 in Levy and
+        Goldberg 2014, with cosines shifted to [0, 1]).
 
     Returns
     -------
     AnalogyScore
-        Accuracy and coverage of each section and of all together.
+        Accuracy and coverage of each section and of all sections together.
 
     Raises
     ------
     FormatError
-        No question is covered, or the file is not UTF-8.
+        No question consists of words that have vectors, or the file is not UTF-8.
 
     Examples
     --------
@@ -196,20 +198,22 @@ def eval_similarity(
     Parameters
     ----------
     vectors : Vectors or path
-        Words in descending frequency and their vectors; out-of-vocabulary words have the vectors
-        of their n-grams, if there are `subwords`.
+        Word vectors, in descending order of word frequency. If the vectors have `subwords`,
+        out-of-vocabulary words are represented by their character n-grams.
     pairs : path, or sequence of two words and a rating each
-        In a file, lines of two words and a rating, separated by tabs, commas, semicolons or spaces.
-        The rating is the first number after the words, and further columns are ignored, as in the
-        published files of SimLex-999, WordSim-353 and RareWords. ``#`` starts a comment. Other
-        lines, such as a heading, are counted and skipped.
+        Rated pairs of words. Each line of a file contains two words and a rating, separated by
+        tabs, commas, semicolons or spaces. The rating is the first number after the words. Further
+        columns are ignored, so that the published files of SimLex-999, WordSim-353 and RareWords
+        can be used. ``#`` starts a comment. Other lines, such as a heading, are counted and
+        skipped.
     limit : int
         Use only the first `limit` words.
 
     Raises
     ------
     FormatError
-        The covered pairs have fewer than two ratings or cosines, or the file is not UTF-8.
+        The pairs whose words have vectors have fewer than two different ratings or cosines, or the
+        file is not UTF-8.
 
     Examples
     --------

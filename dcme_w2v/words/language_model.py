@@ -213,33 +213,34 @@ def eval_likelihood(
     analogies: PathLike | None = None,
     threads: int | None = None,
 ) -> dict[str, float]:
-    """Return a model's log-likelihood of a text, of analogy questions, or of both.
+    """Return the log-likelihood of a text, of analogy questions, or of both under a model.
 
     Each token is predicted from its context by the exact softmax.
 
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, or a file of --output-tables.
+        Vectors that `train` returned, or a file that ``train --output-tables`` wrote.
     corpus : path, paths, or iterable of sentences, optional
-        As in `train`.
+        Text to evaluate, as in `train`.
     window : int, optional
-        Context words on each side (default: as trained).
+        Number of context words on each side (default: as in training).
     analogies : path, optional
-        Questions; see `eval_analogies`.
+        File with analogy questions; see `eval_analogies`.
     threads : int, optional
-        Default: the CPUs that this process may use.
+        Number of threads (default: the number of CPUs available to this process).
 
     Returns
     -------
     dict of float
-        Mean log-probability and log of the mean probability in nats, for negative sampling also
-        with the noise distribution added back; and the number of words or questions.
+        The mean log-probability and the log of the mean probability, both in nats, and the number
+        of words or questions. For negative sampling, both measures are also returned with the noise
+        distribution added back.
 
     Raises
     ------
     UsageError
-        There is neither a corpus nor a file of questions, or the model has no context vectors.
+        Neither a corpus nor a file with questions is given, or the model has no context vectors.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class TrainOptions(Checked):
 
     model: str = option(
         "cbow",
-        "cbow (predict each word from its context) or skipgram (predict the context from each "
+        "model: cbow (predict words from their context) or skipgram (predict context words from a "
         "word)",
         choices=("cbow", "skipgram"),
     )
@@ -134,8 +134,8 @@ class TrainOptions(Checked):
     )
     gradient: str | None = option(
         None,
-        "gradient: exact, or as in word2vec.c, not divided by the context size (default: depends "
-        "on the objective)",
+        "gradient: exact, or word2vec (not divided by the context size, as in word2vec.c) "
+        "(default: depends on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -218,7 +218,8 @@ class FileOptions(Checked):
     )
     output_tables: str | None = option(
         None,
-        "write input and context vectors to this file, as `--init` and `eval likelihood` require",
+        "write input and context vectors to this file, which `eval likelihood` and `--init` can "
+        "read",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,

@@ -28,27 +28,28 @@ def predict_word(
 ) -> list[tuple[str, float]]:
     """Return the most probable words for the gap ``_`` in a line, and their probabilities.
 
-    The model predicts from both sides: a gap at the end is the last word of a sentence, not the
-    next one. Out-of-vocabulary words are skipped with a warning.
+    The model uses the words on both sides of the gap. A gap at the end of the line is the last word
+    of a sentence, not the next word of an unfinished text. Out-of-vocabulary words are skipped with
+    a warning.
 
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, or a file of --output-tables.
+        Vectors that `train` returned, or a file that ``train --output-tables`` wrote.
     text : str or list of str
         A line or its tokens, one of which is ``_``.
     topn : int
-        Number of words.
+        Number of words to return.
 
     Returns
     -------
     list of (word, probability)
-        In descending order.
+        The words with their probabilities, in descending order of probability.
 
     Raises
     ------
     UsageError
-        There is not one gap with words around it.
+        The line does not contain exactly one gap, or contains no other words.
     KeyError
         No word around the gap is in the vocabulary.
 

@@ -141,32 +141,33 @@ def train(
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
-        A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
-        which are split at whitespace. Files may be compressed. A list or tuple of strings is read
-        as paths if all of them exist, or if each has a slash or a suffix and no whitespace;
-        otherwise as lines. Lines without whitespace (as in Japanese) are an error: use lists of
-        tokens. The corpus is read once; an iterable is not kept in memory.
+        Files, folders, URLs or ``-``, or an iterable of sentences. A sentence is a list of tokens,
+        or a line, which is split at whitespace. Files may be compressed. The strings in a list or
+        tuple are read as paths if all of the paths exist, or if each string has a slash or a suffix
+        and no whitespace. Otherwise, the strings are read as lines. Lines without whitespace, as in
+        Japanese, cause an error: pass lists of tokens instead. The corpus is read once, and an
+        iterable is not kept in memory.
     progress : bool or callable
-        True draws progress bars with tqdm, in a notebook too. A function is called with a
-        `ProgressUpdate` about five times a second.
+        If True, show progress bars with tqdm, also in notebooks. A function is called with a
+        `ProgressUpdate` about five times per second.
     signals, dry_run
-        For the program: see `dcme_w2v.words.train.train_job`.
+        Used by the command-line program: see `dcme_w2v.words.train.train_job`.
     **options
-        See below; the page on the command `train` has those for research, too. Paths may be
-        `pathlib.Path`; `read_vocab` may also be a mapping of words to counts, `init` also
-        `Vectors`, `holdout` also a float.
+        See Other Parameters. The page on the command `train` also describes the options for
+        research. Paths may be `pathlib.Path` objects. In addition, `read_vocab` may be a mapping of
+        words to counts, `init` may be `Vectors`, and `holdout` may be a float.
 
     Returns
     -------
     Vectors
-        Words by descending count, float32 vectors of shape (n, dim), with counts, the context
-        vectors as `context` and the manifest as `manifest`: all options as used, tokens, seconds
-        and loss.
+        Words in descending order of count, with their counts, float32 vectors of shape (n, dim),
+        and context vectors (`context`). The `manifest` records the values of all options, token
+        counts, seconds and loss.
 
     Raises
     ------
     TypeError
-        There is no such option; the message suggests the nearest.
+        An option does not exist; the message suggests the most similar option.
     ValueError
         An option is out of bounds, or the corpus has no tokens to train on.
     OSError, MemoryError
@@ -174,8 +175,9 @@ def train(
     FloatingPointError
         Training diverged.
     KeyboardInterrupt
-        Its attribute `partial` has the `Vectors` so far, or None while the corpus is read. No
-        signal handler is installed.
+        Training was interrupted. The attribute `partial` of the exception contains the `Vectors`
+        trained so far, or None if the corpus was still being read. `train` does not install a
+        signal handler.
 
     Examples
     --------

@@ -47,25 +47,29 @@ class _Habits(type):
 class Vectors(WordTables, metaclass=_Habits):
     """Words and their vectors.
 
-    Objects are immutable: the arrays are read-only and may be shared by threads. `changed` returns
-    a copy with other values; arrays that were given must not be written to.
+    `Vectors` objects are immutable: their arrays are read-only, and threads may share them.
+    `changed` returns a copy with other values. Do not write to arrays that you have passed to
+    `Vectors`.
 
     Parameters
     ----------
     words : sequence of str
         Distinct words, by convention in descending order of frequency.
     vectors : array of shape (n, d)
-        One vector per row; float32 arrays are not copied, and may be views or memory maps.
+        Array with one vector per row. Float32 arrays are not copied, and may be views or memory
+        maps.
     counts : array of int, shape (n,), optional
         Count of each word in the corpus.
     context : Vectors, optional
         The context vectors (output embeddings) of the same words.
     neighbors : tuple of two arrays of shape (n, d), optional
-        Of a model with word order: the vectors of words just left and just right of a token.
+        For models with `word_order`: the vectors of words directly to the left and directly to the
+        right of a token.
     manifest : mapping, optional
-        How the vectors were made: options, corpus, tokens, seconds, loss.
+        Record of the training run that created the vectors: options, corpus, token counts, seconds
+        and loss.
     subwords : Subwords, optional
-        Vectors of character n-grams, from which out-of-vocabulary words get vectors.
+        Vectors of character n-grams, from which vectors of out-of-vocabulary words are computed.
 
     Attributes
     ----------
@@ -440,7 +444,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return neighbors.most_similar(self, queries, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """Return the word whose cosine similarity to the mean of all unit vectors is lowest.
+        """Return the word with the lowest cosine similarity to the mean of the words' unit vectors.
 
         Raises
         ------
