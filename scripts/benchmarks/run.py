@@ -18,7 +18,7 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import suites
 from tables import COLUMNS, RESULTS, ROOT
@@ -68,14 +68,17 @@ def measured(name: str, setup: suites.Setup) -> list[list[str]]:
         traceback.print_exc()  # continue with the other suites
     rest = [commit(), machine()]
     return [
-        [name, setting, metric, f"{fmean(n.values()):.4g}", _spread([*n.values()]), unit,
-         ", ".join(map(str, n)), *rest]
+        [name, setting, metric, *_summary([*n.values()]), unit, ", ".join(map(str, n)), *rest]
         for (setting, metric, unit), n in found.items()
     ]  # fmt: skip
 
 
-def _spread(numbers: list[float]) -> str:
-    return f"{stdev(numbers):.2g}" if len(numbers) > 1 else ""
+def _summary(numbers: list[float]) -> tuple[str, str]:
+    """Return the mean and the standard deviation; if that is high, the median and the range."""
+    mean, deviation = fmean(numbers), stdev(numbers) if len(numbers) > 1 else 0
+    if deviation > abs(mean) / 2:
+        return f"{median(numbers):.4g}", f"{min(numbers):.4g} to {max(numbers):.4g}"
+    return f"{mean:.4g}", f"{deviation:.2g}" if len(numbers) > 1 else ""
 
 
 def record(lines: list[list[str]]) -> None:
