@@ -6,20 +6,30 @@
 
 #include <math.h>
 
+enum { AHEAD = 8 }; /* this many rows are fetched before they are read */
+
 void dcme_transpose(const int32_t *columns, const float *values, const int64_t *starts,
                     const int64_t *rows, int64_t n, int64_t width, int64_t *to_starts,
                     int32_t *to_columns, float *to_values) {
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; k < n; k++) {
+        if (k + AHEAD < n) /* the processor cannot foresee which row is next */
+            __builtin_prefetch(columns + starts[rows[k + AHEAD]]);
         for (int64_t i = starts[rows[k]]; i < starts[rows[k] + 1]; i++)
             to_starts[columns[i]]++;
+    }
     for (int64_t column = 1; column <= width; column++)
         to_starts[column] += to_starts[column - 1]; /* the end of each new row */
-    for (int64_t k = n - 1; k >= 0; k--)
+    for (int64_t k = n - 1; k >= 0; k--) {
+        if (k >= AHEAD) {
+            __builtin_prefetch(columns + starts[rows[k - AHEAD]]);
+            __builtin_prefetch(values + starts[rows[k - AHEAD]]);
+        }
         for (int64_t i = starts[rows[k] + 1] - 1; i >= starts[rows[k]]; i--) {
             int64_t to = --to_starts[columns[i]];
             to_columns[to] = (int32_t)k;
             to_values[to] = values[i];
         }
+    }
 }
 
 void dcme_copy_rows(const char *values, int64_t size, const int64_t *starts, const int64_t *rows,
@@ -79,26 +89,27 @@ enum { KNOWN_LOGS = 64 };
 
 static float log_count(float count, const float *logs) {
     float size = fabsf(count);
-    if (size <= 1)
-        return (float)((count > 0) - (count < 0));
-    int32_t is_known = size < KNOWN_LOGS && size == (float)(int32_t)size;
-    return copysignf(is_known ? logs[(int32_t)size] : (float)(1 + log(size)), count);
+    if (size < KNOWN_LOGS && size == (float)(int32_t)size)
+        return copysignf(logs[(int32_t)size], count);
+    return copysignf(size < 1 ? 1 : (float)(1 + log(size)), count);
 }
 
 void dcme_weight_counts(float *values, const int32_t *columns, const int64_t *starts, int64_t n,
                         bool is_log, const float *factors, const uint8_t *is_second) {
-    float logs[KNOWN_LOGS];
+    float logs[KNOWN_LOGS] = {0};
     for (int32_t count = 1; count < KNOWN_LOGS; count++)
         logs[count] = (float)(1 + log(count));
     for (int64_t row = 0; row < n; row++) {
-        double lengths[2] = {0, 0};
+        double first = 0, second = 0;
         for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
-            values[i] = (is_log ? log_count(values[i], logs) : values[i]) * factors[columns[i]];
-            if (is_second)
-                lengths[is_second[columns[i]] != 0] += values[i] * (double)values[i];
+            float value = (is_log ? log_count(values[i], logs) : values[i]) * factors[columns[i]];
+            double square = value * (double)value;
+            bool other = is_second && is_second[columns[i]];
+            values[i] = value;
+            first += other ? 0 : square;
+            second += other ? square : 0;
         }
-        for (int block = 0; block < 2; block++)
-            lengths[block] = lengths[block] > 0 ? 1 / sqrt(lengths[block]) : 1;
+        double lengths[2] = {first > 0 ? 1 / sqrt(first) : 1, second > 0 ? 1 / sqrt(second) : 1};
         for (int64_t i = starts[row]; is_second && i < starts[row + 1]; i++)
             values[i] = (float)(values[i] * lengths[is_second[columns[i]] != 0]);
     }
