@@ -33,6 +33,7 @@ from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # limits for BLAS
 
 
 @dataclass(frozen=True)
@@ -376,6 +377,20 @@ seconds = time.process_time() - start
 print((fitted.predict(rows[1]) == labels[1]).mean(), seconds)
 """
 
+SCRIPT = """
+import sys
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.svm import LinearSVC
+sets = []
+for file in sys.argv[1:]:
+    with open(file, newline="\\n", encoding="utf-8") as lines:
+        sets.append(list(zip(*(line.rstrip("\\n").split("\\t", 1) for line in lines))))
+words, classifier = TfidfVectorizer(sublinear_tf=True), LinearSVC()
+classifier.fit(words.fit_transform(sets[0][1]), sets[0][0])
+for labels, texts in sets[1:]:
+    print(classifier.score(words.transform(texts), labels))
+"""
+
 RECIPE = """
 import sys
 import numpy as np
@@ -435,7 +450,6 @@ def recipe(s: Setup) -> Iterator[Line]:
     programs read, train and label the test documents.
     """
     few, test, model = Path(s.out("few.tsv")), Path(s.out("test.tsv")), s.out("m")
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for folder, seed in product(s.sets("sets", True), s.seeds):
         lines = _labeled(folder / "train.tsv")[1]
         random.Random(seed).shuffle(lines)
@@ -443,15 +457,43 @@ def recipe(s: Setup) -> Iterator[Line]:
         known, (labels, lines) = {*_labeled(few)[0]}, _labeled(folder / "test.tsv")
         pairs = zip(labels, lines, strict=True)
         test.write_text("".join(line for label, line in pairs if label in known), "utf-8")
-        trained = s.run(f"classify train --threads 1 --seed {seed} --output {model}", few, **one)
-        tested = s.run("classify test --threads 1 --json", model, test, **one)
-        peer = s.python("-c", RECIPE, few, test, **one)
+        line = f"classify train --threads 1 --seed {seed} --output {model}"
+        trained = s.run(line, few, **ONE_THREAD)
+        tested = s.run("classify test --threads 1 --json", model, test, **ONE_THREAD)
+        peer = s.python("-c", RECIPE, few, test, **ONE_THREAD)
         accuracy = json.loads(tested.output)["accuracy"]
         yield f"{folder.name}: defaults", seed, "accuracy", 100 * accuracy, "%"
         seconds = trained.seconds + tested.seconds
         yield f"{folder.name}: defaults", seed, "CPU seconds", seconds, ""
         yield f"{folder.name}: recipe", seed, "accuracy", 100 * float(peer.output), "%"
         yield f"{folder.name}: recipe", seed, "CPU seconds", peer.seconds, ""
+
+
+def script(s: Setup) -> Iterator[Line]:
+    """Compare training with a script that fits LinearSVC to the tf-idf of words.
+
+    The third setting has the features and the C of the script. The times include start-up, but not
+    the test documents.
+    """
+    model, same = s.out("m"), "--subwords none --lead-ngrams 1 --loss hinge --solver dual"
+    for folder, seed in product(s.sets("sets", True), s.seeds):
+        files = [folder / f"{one}.tsv" for one in ("train", "test")]
+        l2 = 0.5 / len(_labeled(files[0])[0])
+        for name, options in {
+            "defaults": "",
+            "its features and C": f"{same} --epochs 6 --bias 1 --l2 {l2}",
+        }.items():
+            line = f"classify train {options} --threads 1 --seed {seed} --output {model}"
+            done = s.run(line, files[0], **ONE_THREAD)
+            accuracy = s.json("classify test", model, files[1])["accuracy"]
+            yield f"{folder.name}: {name}", seed, "accuracy", 100 * accuracy, "%"
+            yield f"{folder.name}: {name}", seed, "CPU seconds", done.seconds, ""
+        done, tested = (
+            s.python("-c", SCRIPT, files[0], **ONE_THREAD),
+            s.python("-c", SCRIPT, *files),
+        )
+        yield f"{folder.name}: script", seed, "accuracy", 100 * float(tested.output), "%"
+        yield f"{folder.name}: script", seed, "CPU seconds", done.seconds, ""
 
 
 BALANCED = """
@@ -773,7 +815,6 @@ def many_texts(s: Setup) -> Iterator[Line]:
     train, asked, words = (Path(s.out(name)) for name in ("train.tsv", "texts.txt", "words.txt"))
     train.write_text("".join(random.Random(1).sample(pairs, 15_000)), "utf-8")
     asked.write_text("\n".join([*short[:100_000], ""]), "utf-8")
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     vectors, model, peer, folder = (s.out(name) for name in ("v.bin", "m", "peer", "folder"))
     s.run(f"train --epochs 1 --quiet --output {vectors}", s.file("corpus.txt"))
     frequent = list(dw.load(vectors).words[:10_000])
@@ -787,12 +828,13 @@ def many_texts(s: Setup) -> Iterator[Line]:
         for name, count, done in (
             ("classify predict, single words", 100_000, s.run(line)),
             ("scikit-learn, TF-IDF and LinearSVC", 100_000,
-             s.python("-c", SKLEARN, peer, asked, s.out("theirs"), **one)),
+             s.python("-c", SKLEARN, peer, asked, s.out("theirs"), **ONE_THREAD)),
             ("encode", 100_000, s.run(encode)),
             ("model2vec, the same folder", 100_000,
-             s.python("-c", MODEL2VEC, folder, asked, s.out("m.npy"), **one)),
-            ("neighbors", 10_000, s.run(f"neighbors {vectors}", *frequent, **one)),
-            ("gensim, most_similar", 10_000, s.python("-c", NEIGHBORS, vectors, words, **one)),
+             s.python("-c", MODEL2VEC, folder, asked, s.out("m.npy"), **ONE_THREAD)),
+            ("neighbors", 10_000, s.run(f"neighbors {vectors}", *frequent, **ONE_THREAD)),
+            ("gensim, most_similar", 10_000,
+             s.python("-c", NEIGHBORS, vectors, words, **ONE_THREAD)),
         ):  # fmt: skip
             yield name, seed, "answers per CPU second", count / done.seconds, ""
 
@@ -1362,9 +1404,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, divergence, many_texts, small_models, recipe, constants, sampled_losses, balanced,
-    calibrated, few_tokens, few_labels, many_classes,
-    many_articles, documents,
+    speed, divergence, many_texts, small_models, recipe, script, constants, sampled_losses,
+    balanced, calibrated, few_tokens, few_labels, many_classes, many_articles, documents,
     cluster, scale, changes, search, search_peers, search_speed, continued,
     papers_dcme, papers_scdv, papers_distributed, papers_latent,
 )  # fmt: skip
