@@ -83,7 +83,7 @@ def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> Cla
     without=("patience",),
 )
 class MaxentClassifier(LinearMixin, Estimator):
-    """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
+    """A logistic regression classifier for many classes (Wang, Wang & Zhai, AAAI 2017).
 
     Parameters
     ----------

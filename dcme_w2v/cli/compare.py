@@ -33,7 +33,7 @@ _LISTS = ("before", "after")
 def compare(
     vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
 ) -> None:
-    """Print the words that two texts use most differently, based on word vectors of each text.
+    """Print the words that two texts use most differently, based on vectors trained on each text.
 
     Each line contains, separated by tabs, a word, its change (1 - cosine of the aligned vectors),
     its noise (the difference between two seeds of one text; empty with one file per text), and its

@@ -43,7 +43,7 @@ def vocab(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Count the words of a corpus.
+    """Count the words in a corpus.
 
     CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
     most frequent word first. --merge adds up the counts in several files that this command wrote.

@@ -37,7 +37,7 @@ def encode(
     output: str,
     **values: Any,
 ) -> None:
-    """Encode each sentence as a vector, the mean of its words' pooled vectors.
+    """Encode each sentence as the mean of its words' pooled vectors.
 
     VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
     TEXTS: files or folders, also compressed; each line is a sentence (default: standard input). A

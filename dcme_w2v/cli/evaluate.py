@@ -48,7 +48,7 @@ def evaluate() -> None:
 @seeds_option
 @json_option
 def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
-    """Evaluate VECTORS on analogy questions.
+    """Evaluate word vectors on analogy questions.
 
     QUESTIONS contains one question per line, "a b c d"; a line ": NAME" starts a section; - is
     standard input. 3cosadd scores an answer x by cos(x, b - a + c), and 3cosmul by cos(x, b) cos(x,
@@ -69,7 +69,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 @seeds_option
 @json_option
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
-    """Evaluate VECTORS on rated word pairs.
+    """Evaluate word vectors on rated word pairs.
 
     PAIRS contains one pair per line, "word TAB word TAB rating", or is a published file of
     SimLex-999, WordSim-353 or RareWords; - is standard input. Words are compared in upper case.
@@ -98,7 +98,7 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
 @seeds_option
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
-    """Evaluate sentence vectors made from VECTORS on rated sentence pairs.
+    """Evaluate sentence vectors, computed from word vectors, on rated sentence pairs.
 
     PAIRS: files, or folders of files, with lines "score TAB sentence TAB sentence". Prints
     Pearson's and Spearman's correlations between scores and cosines for each file, and the means

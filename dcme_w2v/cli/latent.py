@@ -94,7 +94,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @json_option
 @reads_documents("documents")
 def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
-    """Print each latent class: its share of the documents, labels and specific words.
+    """Print the share of documents, the labels and the specific words of each latent class.
 
     Prints one line per class, with fields separated by tabs: the number of the class, its share,
     its labels with their probabilities, and its specific words, which are more frequent in this

@@ -46,7 +46,7 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
-    """Train on text from this machine, and print the nearest neighbors of some words.
+    """Train word vectors on text from this machine, and print the neighbors of some words.
 
     The text is the documentation in the installed files of Python, NumPy and SciPy. CORPUS: files
     or folders to train on instead. The command requires no network, and writes a file only with
@@ -166,7 +166,7 @@ OPTIONAL = {
 @command(example="dcme-w2v doctor")
 @json_option
 def doctor(as_json: bool) -> None:
-    """Print the version, kernels, threads, memory and optional packages."""
+    """Print the version, CPU kernels, number of threads, memory limit and optional packages."""
     found = _found()
     if as_json:
         print_json(found)

@@ -76,7 +76,7 @@ def search(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Search passages of text.
+    """Rank passages of text for each query, or find near-duplicates.
 
     DOCS: files, folders or - for standard input, also compressed, with one document per line, or
     columns of tables; or one INDEX that --output wrote. For each document found, prints the query,

@@ -47,7 +47,7 @@ KV = (
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
-    """Convert word vectors between text, binary, safetensors, tables and other programs' folders.
+    """Convert word vectors to text, binary, safetensors, a table or another program's folder.
 
     The format of IN is detected from its content; the suffix of OUT determines the output format.
     IN may be compressed (gzip, bzip2, xz, zstd), and may lack a header (as GloVe files do) or
@@ -98,7 +98,7 @@ def convert(source: str, target: str, **values: Any) -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
-    """Check a word-vector file, or a model such as a search index.
+    """Check a word-vector file, or a model such as a search index, for faults.
 
     The file may have any supported format, also compressed. For a model, the command checks that
     the model can be loaded. For vectors, the command prints the format, the number of rows and the

@@ -24,7 +24,7 @@ from .options import LatentOptions
 
 @parameters(LatentOptions, without=("unsupervised",))
 class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
-    """Cluster or classify rows with discriminative latent classes (Joulin, Bach & Ponce, 2010).
+    """A classifier or clusterer with discriminative latent classes (Joulin, Bach & Ponce, 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
     its label depends only on z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels, the

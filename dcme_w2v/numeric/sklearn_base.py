@@ -40,7 +40,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     _learned = "n_features_out_"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the output columns, such as ``scdv0``, ``scdv1``."""
+        """Return the names of the output columns, such as ``sentence0`` and ``sentence1``."""
         return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:

@@ -263,7 +263,7 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Plot learning curves, reliability, or a two-dimensional map of words or rows with matplotlib.
+    """Plot learning curves, reliability diagrams, or a map of words or rows, using matplotlib.
 
     Parameters
     ----------

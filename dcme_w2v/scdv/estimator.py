@@ -28,7 +28,7 @@ Document = str | bytes | Sequence[str]
     last={"tokenize": None, "threads": None, "sparse_output": True},
 )
 class SCDV(TextTransformer):
-    """Sparse composite document vectors (Mekala et al. 2017).
+    """A transformer that computes sparse composite document vectors (Mekala et al. 2017).
 
     Parameters
     ----------

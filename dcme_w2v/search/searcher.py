@@ -44,7 +44,7 @@ class Hit(NamedTuple):
 
 
 class Search(Shown):
-    """Search texts by BM25 on words and character n-grams.
+    """A search index that ranks texts by BM25 scores of words and character n-grams.
 
     Parameters
     ----------

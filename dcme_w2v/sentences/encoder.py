@@ -23,7 +23,7 @@ from .table import SentenceTable
     without=("verbose",),
 )
 class SentenceEncoder(TextTransformer):
-    """Encode each sentence as the mean of the pooled vectors of its words.
+    """A transformer that encodes each sentence as the mean of its words' pooled vectors.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def encode(
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> F32 | None:
-    r"""Write a sentence vector for each line of text, with bounded memory.
+    r"""Write a sentence vector for each line of a text, using bounded memory.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def eval_sts(
     dim: int | None = None,
     tokenize: TokenizeLike = None,
 ) -> StsScore:
-    r"""Compute the correlations between sentence-vector cosines and human ratings.
+    r"""Compute the correlations between human ratings and the cosines of sentence vectors.
 
     Parameters
     ----------

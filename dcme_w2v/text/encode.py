@@ -296,7 +296,7 @@ def vocab(
     progress: ProgressLike = False,
     **options: Any,
 ) -> Vocabulary:
-    """Count the words of a corpus, and return its vocabulary.
+    """Count the words in a corpus, and return its vocabulary.
 
     Parameters
     ----------

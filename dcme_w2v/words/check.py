@@ -54,7 +54,7 @@ class Report:
 
 
 def check(path: PathLike) -> Report:
-    r"""Count the invalid rows in a word-vector file by kind, or test whether a model loads.
+    r"""Count the invalid rows of each kind in a word-vector file, or test whether a model loads.
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ def eval_similarity(
     *,
     limit: int = 300_000,
 ) -> SimilarityScore:
-    r"""Compute the correlations between word-pair cosines and human ratings.
+    r"""Compute the correlations between human ratings and the cosines of word pairs.
 
     Parameters
     ----------
