@@ -18,6 +18,7 @@ import functools
 import inspect
 import math
 import numbers
+import re
 import typing
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,9 +150,12 @@ def described(options: Sequence[Declaration], names: Mapping[str, str] | None = 
     helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
+        name = (names or {}).get(item.name, item.name)
+        if item.type in (int, float):  # help texts call this value N or X
+            help = re.sub(r"\b[NX]\b", f"`{name}`", help)
         kind = f"{{{', '.join(map(repr, item.choices))}}}" if item.choices else item.type.__name__
         end = "optional" if item.default is None else f"default {item.default!r}"
-        text += f"{(names or {}).get(item.name, item.name)} : {kind}, {end}\n"
+        text += f"{name} : {kind}, {end}\n"
         text += f"    {help[0].upper()}{help[1:]}.\n"
     return text
 

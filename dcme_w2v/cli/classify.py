@@ -106,9 +106,9 @@ def train(
 ) -> None:
     """Train a classifier on labeled documents.
 
-    DOCS: files, folders or - for standard input, also compressed. Each line is "label TAB text"; if
-    a document has several labels, join them by |. Text is split into lowercase words unless
-    --tokens is given. On SIGINT or SIGTERM, training saves its state and stops.
+    DOCS: files, folders or - for standard input; the input may be compressed. Each line is "label
+    TAB text"; if a document has several labels, join them by |. Text is split into lowercase words
+    unless --tokens is given. On SIGINT or SIGTERM, training saves its state and stops.
     """
     from dcme_w2v.classify import train as training
 

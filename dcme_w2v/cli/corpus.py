@@ -45,10 +45,10 @@ def vocab(
 ) -> None:
     """Count the words in a corpus.
 
-    CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
-    most frequent word first. --merge adds up the counts in several files that this command wrote.
-    To write files for merging, use --min-count 1, so that no word is dropped before merging. With
-    --cluster, workers count parts of the corpus, and the result is the same.
+    CORPUS: files, folders or - for standard input; the input may be compressed. Writes lines "word
+    count", the most frequent word first. --merge adds up the counts in several files that this
+    command wrote. To write files for merging, use --min-count 1, so that no word is dropped before
+    merging. With --cluster, workers count parts of the corpus, and the result is the same.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.corpus import CorpusPaths
@@ -99,12 +99,12 @@ def phrases(
 ) -> None:
     """Join phrases in a text, such as new york to new_york.
 
-    CORPUS: files, folders or - for standard input, also compressed. Joins pairs of words that occur
-    together in lines more often than by chance. Lines without tokens are dropped. The table that
-    --save-table writes contains the pass, left side, right side, count and score of each phrase,
-    separated by tabs. --read-table joins the phrases in such a table in other text. Command lines
-    of word2phrase work unchanged. The command keeps all distinct words in memory, and pair counts
-    up to the limit --memory.
+    CORPUS: files, folders or - for standard input; the input may be compressed. Joins pairs of
+    words that occur together in lines more often than by chance. Lines without tokens are dropped.
+    The table that --save-table writes contains the pass, left side, right side, count and score of
+    each phrase, separated by tabs. --read-table joins the phrases in such a table in other text.
+    Command lines of word2phrase work unchanged. The command keeps all distinct words in memory, and
+    pair counts up to the limit --memory.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.corpus import CorpusPaths

@@ -40,8 +40,8 @@ def encode(
     """Encode each sentence as the mean of its words' pooled vectors.
 
     VECTORS: word vectors in any format, preferably with counts, as .safetensors files have them.
-    TEXTS: files or folders, also compressed; each line is a sentence (default: standard input). A
-    sentence in which no word has a vector becomes a row of zeros.
+    TEXTS: files or folders, which may be compressed (default: standard input); each line is a
+    sentence. A sentence in which no word has a vector becomes a row of zeros.
     """
     import dcme_w2v as dw
 

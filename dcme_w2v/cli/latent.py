@@ -66,7 +66,7 @@ def latent() -> None:
 def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Fit latent classes to documents with or without labels.
 
-    DOCS: files, folders or - for standard input, also compressed. `classify test`,
+    DOCS: files, folders or - for standard input; the input may be compressed. `classify test`,
     `classify predict` and `classify explain` accept the trained model.
     """
     from dcme_w2v.latent import jobs

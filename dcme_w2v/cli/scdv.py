@@ -73,10 +73,10 @@ def fit(
 ) -> None:
     """Fit a document-vector model to training documents.
 
-    DOCS: files, folders or - for standard input, also compressed, with one document per line:
-    "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is split into tokens
-    in the same way as the training text of VECTORS, unless --tokenize is given. The model records
-    how text is split.
+    DOCS: files, folders or - for standard input; the input may be compressed. Each line is a
+    document: "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is split
+    into tokens in the same way as the training text of VECTORS, unless --tokenize is given. The
+    model records how text is split.
     """
     from dcme_w2v.formats.documents import at_least_one, read_documents
     from dcme_w2v.scdv.fit import fit_documents

@@ -78,10 +78,10 @@ def search(
 ) -> None:
     """Rank passages of text for each query, or find near-duplicates.
 
-    DOCS: files, folders or - for standard input, also compressed, with one document per line, or
-    columns of tables; or one INDEX that --output wrote. For each document found, prints the query,
-    rank, file and line, score, and first characters of the document. Documents are ranked by BM25
-    scores of words and of character n-grams. Character n-grams also find other forms and
+    DOCS: files, folders or - for standard input, which may be compressed, with one document per
+    line; columns of tables; or one INDEX that --output wrote. For each document found, prints the
+    query, rank, file and line, score, and first characters of the document. Documents are ranked by
+    BM25 scores of words and of character n-grams. Character n-grams also find other forms and
     misspellings of words. Without --query, queries are read from standard input, one per line, and
     answered as they arrive.
     """

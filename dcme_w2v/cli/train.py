@@ -66,13 +66,13 @@ def train(
 ) -> None:
     """Train word vectors on text.
 
-    CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). Each
-    line is a sentence, and tokens are separated by whitespace. The options and measures of the run
-    are recorded in the .safetensors file, or in VECTORS.json beside a file in another format.
-    Command lines for word2vec.c work unchanged (-train, -output, -size, -iter, -alpha, -cbow,
-    -binary, -hs, -debug), with the defaults of word2vec.c. Results of runs with several threads
-    differ, unless --deterministic is given. On SIGINT, SIGTERM or SIGHUP, training saves its state
-    and stops.
+    CORPUS: files, folders or - for standard input; the input may be compressed (gzip, bzip2, xz,
+    zstd). Each line is a sentence, and tokens are separated by whitespace. The options and measures
+    of the run are recorded in the .safetensors file, or in VECTORS.json beside a file in another
+    format. Command lines for word2vec.c work unchanged (-train, -output, -size, -iter, -alpha,
+    -cbow, -binary, -hs, -debug), with the defaults of word2vec.c. Results of runs with several
+    threads differ, unless --deterministic is given. On SIGINT, SIGTERM or SIGHUP, training saves
+    its state and stops.
     """
     # Unless OPENBLAS_NUM_THREADS is 1, NumPy starts BLAS threads, which training does not use.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -100,11 +100,11 @@ def convert(source: str, target: str, **values: Any) -> None:
 def check(context: click.Context, file: str, as_json: bool) -> None:
     """Check a word-vector file, or a model such as a search index, for faults.
 
-    The file may have any supported format, also compressed. For a model, the command checks that
-    the model can be loaded. For vectors, the command prints the format, the number of rows and the
-    number of dimensions, and then each kind of fault with its count and first position: rows with
-    another number of dimensions, NaN or infinite numbers, and words that are empty, repeated or not
-    UTF-8. The exit code is 0 if there are no faults, and otherwise 1.
+    The file may have any supported format, and may be compressed. For a model, the command checks
+    that the model can be loaded. For vectors, the command prints the format, the number of rows and
+    the number of dimensions, and then each kind of fault with its count and first position: rows
+    with another number of dimensions, NaN or infinite numbers, and words that are empty, repeated
+    or not UTF-8. The exit code is 0 if there are no faults, and otherwise 1.
     """
     import dcme_w2v as dw
 
