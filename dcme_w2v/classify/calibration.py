@@ -34,9 +34,9 @@ PRECISION = 1e-6
 KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 # Scores are clipped to [-FARTHEST, FARTHEST]; each interval of length 1 is divided into BINS bins.
 BINS, FARTHEST = 64, 64.0
-# With more than MANY documents, the calibration of every eighth document is the starting point,
-# which halves the time.
-MANY, PART = 4000, 8
+# With more than MANY scores, the calibration of every eighth document is the starting point, which
+# saves a quarter to half of the time.
+MANY, PART = 1 << 18, 8
 AT_ONCE = 1 << 14  # scores are processed in batches of this size, which fit into the CPU cache
 FARTHEST_ODDS = 700.0  # exp(-x) would overflow for log-odds x below -FARTHEST_ODDS
 NEVER = -1e9  # score of classes without documents, so that they are never predicted
@@ -237,10 +237,10 @@ def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> C
 
     lowest, highest = np.array([np.log(FACTORS), BIASES, NOISES]).T
     start = np.array(START)
-    if count > MANY:
+    if scores.size > MANY:
         part = _normalized(scores[::PART], labels[::PART], weights[::PART])
-        log_odds = math.log(part.noise / (1 - part.noise))
-        start = np.array([math.log(part.slopes[0]), part.constant, log_odds])
+        # The noise does not start from its lower bound, where the likelihood hardly changes.
+        start[:2] = math.log(part.slopes[0]), part.constant
     a, b, noise = minimize(loss, start, lowest, highest, PRECISION)
     return Calibration("normalized", (math.exp(a),), float(b), float(logistic(noise)))
 

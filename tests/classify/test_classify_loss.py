@@ -125,13 +125,17 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     assert not _best_offsets(scores, labels, counts, np.where(is_rare, 1e-6, 1)).any()
 
 
-def test_a_start_from_some_documents_reaches_the_same_likelihood(monkeypatch):
-    """The documents that give the start are an eighth of all, and do not suffice."""
+@pytest.mark.parametrize("wrong", [0.0, 0.3])
+def test_a_start_from_some_documents_reaches_the_same_likelihood(monkeypatch, wrong):
+    """The documents that give the start are an eighth of all, and have no wrong labels."""
     random, found = np.random.default_rng(0), []
-    scores = random.normal(size=(calibration.MANY + 400, 6))
+    scores = random.normal(size=(4400, 6))
     wanted = (3 * scores + random.gumbel(size=scores.shape)).argmax(axis=1)
-    rows, labels = np.arange(len(scores)), wanted[:, None].tolist()
-    for many in (calibration.MANY, len(scores)):
+    rows = np.arange(len(scores))
+    is_wrong = (rows % calibration.PART > 0) & (random.random(len(rows)) < wrong)
+    wanted[is_wrong] = random.integers(0, 6, is_wrong.sum())
+    labels = wanted[:, None].tolist()
+    for many in (scores.size - 1, scores.size):
         monkeypatch.setattr(calibration, "MANY", many)
         by = Calibration.fit("normalized", scores, labels, np.ones(len(scores)))
         found.append(by.apply(scores)[rows, wanted].mean())
