@@ -147,7 +147,8 @@ def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
 
 def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
     """Return numpydoc entries for options, using the parameter names in `names`."""
-    helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
+    text = "\n".join(item.help for item in options)
+    helps = in_python_terms(re.sub(r"`?(--[a-z][\w-]*(=\w+)?)`?", r"`\1`", text)).splitlines()
     text = ""
     for item, help in zip(options, helps, strict=True):
         name = (names or {}).get(item.name, item.name)

@@ -57,8 +57,8 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: distill (distilled), levels (on impact levels) or beside (on levels and "
-        "initial scores) (default: distill)",
+        "final model: distill (distilled), levels (trained on impact levels) or beside (levels "
+        "plus initial scores) (default: distill)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )
