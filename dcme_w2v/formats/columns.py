@@ -184,7 +184,7 @@ def check_no_table(path: str, head: bytes) -> None:
     # The file is plain text that begins with a brace, not JSON.
     except (ValueError, RecursionError):
         return
-    listed = f": {_listed(names)}" if names else ""
+    listed = f": {shown_names(names)}" if names else ""
     raise CorpusError(f"{path} is {kind}; select its text column with --text-column{listed}")
 
 
@@ -334,7 +334,8 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
     return value
 
 
-def _listed(names: Iterable[str]) -> str:
+def shown_names(names: Iterable[str]) -> str:
+    """List column names in a message, which shows only the first names and characters."""
     return ", ".join(f"{name!s:.60}" for name in itertools.islice(names, _SHOWN)) or "none"
 
 
@@ -354,7 +355,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
         if name in missing:
             listed = [f'"{one}"' if "," in str(one) else one for one in names]
             raise CorpusError(
-                f"{table} has no column {name!r}; choose one of its columns: {_listed(listed)}"
+                f"{table} has no column {name!r}; choose one of its columns: {shown_names(listed)}"
             )
 
 

@@ -27,7 +27,7 @@ from dcme_w2v.errors import CorpusError, ResourceError, warn, without_secrets
 from dcme_w2v.files.atomic import temporary_folder
 from dcme_w2v.files.opening import fill
 from dcme_w2v.files.space import memory_for, require_memory
-from dcme_w2v.formats.columns import is_named_csv
+from dcme_w2v.formats.columns import is_named_csv, shown_names
 from dcme_w2v.formats.corpus import Block, Corpus, Sentences
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
@@ -494,7 +494,7 @@ def _structure(lines: Sequence[str]) -> str | None:
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
                 f"CSV: {width} columns separated by {spelled}, which would become words; select "
-                f"the text column with --text-column: {', '.join(rows[0])}; without a header, "
+                f"the text column with --text-column: {shown_names(rows[0])}; without a header, "
                 "leave only the text in the file"
             )
     return None

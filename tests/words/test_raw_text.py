@@ -21,6 +21,7 @@ CORPORA = {
         "CSV: 3 columns separated by commas",
     ),
     "tabs": ("animals\tthe cat sat on the mat\n", "sat on the mat; without a header, leave"),
+    "long": ("animals\t" + "the cat " * 50 + "\n", f"animals, {'the cat ' * 7}the ; without a"),
     "prose": (PROSE, "looks like raw text (The and the, mat. and mat"),
     "capitals": (TOKENS + "The cat sat\n", "--tokenize words"),
     "chinese": (
