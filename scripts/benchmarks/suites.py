@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -279,6 +280,27 @@ def by_time(s: Setup, suite: str) -> Iterator[Line]:
         yield name, seed, f"seconds, --threads {s.threads}", done.elapsed, ""
         for measure in (_analogies, _similarity):
             yield from ((name, seed, *one) for one in measure(s, out))
+
+
+AGREEING = ((1, ""), (1, "--epochs 20 --lr 0.025"), (4, ""))
+
+
+def agreement(s: Setup) -> Iterator[Line]:
+    """Yield the share of the ten nearest neighbors that vectors from two seeds have in common."""
+    text, outs = Path(s.out("tokens.txt")), [s.out("a.safetensors"), s.out("b.safetensors")]
+    for seed, (millions, options) in product(s.seeds, AGREEING):
+        with Path(s.file("corpus.txt")).open(encoding="utf-8") as corpus:
+            text.write_text(corpus.read(6_000_000 * millions), encoding="utf-8")
+        near: list[list[set[str]]] = []
+        for out, other in zip(outs, (seed, seed + 100), strict=True):
+            s.run(f"train {text} {options} --threads {s.threads} --seed {other} --quiet -o {out}")
+            v = dw.Vectors.load(out)
+            answers = v.most_similar_batch(list(v), topn=10)
+            near.append([{one.word for one in answer} for answer in answers])
+        shared = [10 * len(one & other) for one, other in zip(*near, strict=True)]
+        setting = ", ".join([f"{millions} million tokens", *([f"`{options}`"] if options else [])])
+        yield setting, seed, "3,000 most frequent words", fmean(shared[:3000]), "%"
+        yield setting, seed, "all words", fmean(shared), "%"
 
 
 def divergence(s: Setup) -> Iterator[Line]:
@@ -748,7 +770,7 @@ def small_models(s: Setup) -> Iterator[Line]:
 def speed(s: Setup) -> Iterator[Line]:
     """Compare the CPU seconds of one thread with gensim's corpus_file, for each kernel.
 
-    The text is the first 18 MB, three million tokens.
+    The text is the first 18 MB, three million tokens. If PATH has word2vec.c, it is compared, too.
     """
     text, out = s.out("first.txt"), s.out("v.bin")
     with Path(s.file("corpus.txt")).open(encoding="utf-8") as corpus:
@@ -768,6 +790,11 @@ def speed(s: Setup) -> Iterator[Line]:
             seconds = s.run(line, DCME_W2V_KERNELS=kernels).seconds
             name = f"{model} {'/'.join(map(str, numbers))}"
             yield name, seed, f"ours / gensim, {kernels}", base / seconds, ""
+            if shutil.which("word2vec") and kernels == KERNELS[0] and name == "cbow 100/5/5":
+                run = "import os, sys; os.execvp('word2vec', sys.argv)"
+                files = ("-train", text, "-output", out, "-binary", 1, "-threads", 1)
+                theirs = s.python("-c", run, *files).seconds
+                yield name, seed, f"ours / word2vec.c, {kernels}", theirs / seconds, ""
 
 
 SKLEARN = """
@@ -1404,7 +1431,8 @@ def continued(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, divergence, many_texts, small_models, recipe, script, constants, sampled_losses,
+    agreement, speed, divergence, many_texts, small_models, recipe, script, constants,
+    sampled_losses,
     balanced, calibrated, few_tokens, few_labels, many_classes, many_articles, documents,
     cluster, scale, changes, search, search_peers, search_speed, continued,
     papers_dcme, papers_scdv, papers_distributed, papers_latent,

@@ -100,7 +100,7 @@ def test_claims_follow_from_the_results(tables):
     assert all(two[one] > word2vec[one] for one in ("analogies", "wordsim353", "simlex999"))
     cpu, wall = "CPU seconds, --threads 1", "seconds, --threads 2"
     speed = [*rows["speed"].values(), *rows["speed-kernels"].values()]
-    speed = [n for row in speed for n in row.values()]
+    speed = [n for row in speed for name, n in row.items() if "word2vec.c" not in name]
     recipe = {name[:-8]: row for name, row in rows["recipe"].items() if name.endswith(": recipe")}
     ours = [rows["recipe"][f"{name}: defaults"] for name in recipe]
     pairs = list(zip(ours, recipe.values(), strict=True))
@@ -120,7 +120,7 @@ def test_claims_follow_from_the_results(tables):
         "README.md": [
             f"a {one_in(similar[cpu] / five[cpu])} of gensim's CPU time with similar settings",
             f"a {one_in(max(speed))} to a {one_in(min(speed))} of gensim's CPU time",
-            f"Two epochs take an {one_in(word2vec[cpu] / two[cpu])}",
+            f"in an {one_in(word2vec[cpu] / two[cpu])} of the time",
             f"On {len(ahead)} small data sets",
             f"average {fmean(ahead):.1f} points more accurate",
             f"({min(ahead):.1f} to +{max(ahead):.1f})",
