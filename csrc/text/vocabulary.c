@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 1 << 16, CHUNK_BYTES = 1 << 20, BATCH = 64 };
+enum { FIRST_CAPACITY = 1 << 10, CHUNK_BYTES = 1 << 20, BATCH = 64 };
 
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error) {
     dcme_vocabulary *v = calloc(1, sizeof *v);
@@ -59,11 +59,13 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     if (!counts)
         return DCME_NO_MEMORY;
     v->counts = counts;
-    dcme_release_freed(); /* return the memory of the old arrays before the new slots need theirs */
-    dcme_slot *slots = calloc(capacity, sizeof *slots);
+    size_t bytes = (size_t)capacity * sizeof(dcme_slot);
+    if (bytes >= CHUNK_BYTES) /* return the memory of the old arrays before the slots need theirs */
+        dcme_release_freed();
+    dcme_slot *slots = calloc(1, bytes);
     if (!slots)
         return DCME_NO_MEMORY;
-    dcme_prefer_huge_pages(slots, (size_t)capacity * sizeof *slots);
+    dcme_prefer_huge_pages(slots, bytes);
     move_slots(v, slots, capacity);
     free(v->slots);
     v->slots = slots;

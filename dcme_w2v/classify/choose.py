@@ -617,7 +617,7 @@ class Search:
 
     def _kind_of_rows(self, setting: Setting) -> tuple[Any, ...]:
         """Return whether the solver is dual, and the setting's features, which determine rows."""
-        is_dual = self.problem.options(setting).solver == "dual"
+        is_dual = setting.get("solver", self.problem.given.solver) == "dual"
         names = {name for one in self.problem.features for name in one}
         return is_dual, *((name, setting.get(name)) for name in sorted(names))
 

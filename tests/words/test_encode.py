@@ -222,8 +222,8 @@ def test_cache_has_no_name_and_is_mapped_read_only(monkeypatch):
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    monkeypatch.setattr(space, "memory_limit", lambda: 1_000_000)
-    monkeypatch.setattr(reading, "memory_for", lambda held: 1_000_000)
+    monkeypatch.setattr(space, "memory_limit", lambda: 10_000)
+    monkeypatch.setattr(reading, "memory_for", lambda held: 10_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words requires .* count parts"):
         run(paths, ALL, _block_bytes=1_000)
