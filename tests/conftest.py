@@ -1,6 +1,7 @@
 """Settings and fixtures of all tests."""
 
 import faulthandler
+import gc
 import os
 import re
 import shutil
@@ -78,6 +79,11 @@ def pytest_collection_modifyitems(items):
         ]
 
 
+def pytest_collection_finish():
+    """Leave modules and tests out of garbage collections, which would visit them again and again."""
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
     """Fail if a test was skipped for a reason that is not listed, or note which were skipped."""
@@ -129,6 +135,17 @@ def heed_interrupts():
     yield
     for one, handler in before.items():
         signal.signal(one, handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_waits_for_disks():
+    """Only check the descriptors of files to flush: what tests write need not survive the machine.
+
+    Tests of failing disks replace this function; commands in processes of their own flush.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
