@@ -452,7 +452,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "lr": PAPER_RATE if paper else rate,
         "l2": L2_OF_LBFGS if exact or options.solver == "dual" else L2_OF_SETS if sets else 0.0,
         "bias": BIAS,
-        "threads": default_threads(),
+        "threads": options.threads or default_threads(),
     }
     return filled_rates(options, found)
 
@@ -475,7 +475,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     _check_supported(options, "--objective=tree", supported)
     found = {
         "loss": "hinge", "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
-        "bias": BIAS, "threads": default_threads(),
+        "bias": BIAS, "threads": options.threads or default_threads(),
     }  # fmt: skip
     return filled_rates(replace(options, objective="tree"), found)
 

@@ -128,7 +128,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         )
     found: dict[str, Any] = {
         "starts": (STARTS_OF_FEW if rows < FEW_DOCUMENTS else STARTS_UNSUPERVISED) if own else 1,
-        "threads": default_threads(),
+        "threads": options.threads or default_threads(),
         "epochs": EPOCHS,
         "lsa": DIMENSIONS if own and features > DIMENSIONS else 0,
     }

@@ -483,7 +483,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
     if options.objective in ("dcme", "hs") and options.negative is not None:
         options = dataclasses.replace(options, negative=None)
     objective, is_cbow = options.objective, options.model == "cbow"
-    found = {**DEFAULTS, "threads": default_threads(), **OF_OBJECTIVE[objective]}
+    found = {**DEFAULTS, "threads": options.threads or default_threads(), **OF_OBJECTIVE[objective]}
     found |= OF_CBOW[objective] if is_cbow else {}
     if objective == "dcme":
         found["lr"] = _rate_of_dcme(options)
