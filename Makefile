@@ -191,7 +191,7 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 LOWEST := build/lowest
 test-lowest: ## run a part of the tests with the lowest versions that pyproject.toml allows
 	@rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST)
-	@$(PYTHON) scripts/lowest_versions.py >$(LOWEST)/constraints.txt
+	@$(PYTHON) scripts/requirements.py --lowest >$(LOWEST)/constraints.txt
 	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt $(LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
 	@$(LOWEST)/bin/python -m pytest -q -m "not slow and not long" -W ignore::DeprecationWarning
 
@@ -226,13 +226,18 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV) || { echo "error: $(PYTHON) cannot make a virtual environment; install python3-venv" >&2; exit 1; }
 	@touch $@
 
+# Packages are installed while the extension is compiled; those of EXTRAS, too.
+EXTRAS :=
+test coverage: EXTRAS := test
+
 $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
-	@echo "building the extension ..."
-	@$(PIP) --editable .
-	@touch $@
+	@echo "building the extension, and installing packages$(EXTRAS:%=: %) ..."
+	@$(PIP) --no-deps --editable . & build=$$!; \
+	    $(PYTHON) scripts/requirements.py $(EXTRAS) | $(PIP) -r /dev/stdin; installed=$$?; \
+	    wait $$build && [ $$installed = 0 ]
+	@touch $@ $(EXTRAS:%=$(VENV)/.%)
 
 # The package is there, so that pip installs what an extra of it names and builds nothing again.
 $(VENV)/.test $(VENV)/.dev $(VENV)/.release $(VENV)/.lint: $(VENV)/.%: pyproject.toml | $(VENV)/.built
-	@echo "installing the tools: $* ..."
-	@$(PIP) 'dcme-w2v[$*]==$(VERSION)'
+	@[ $@ -nt pyproject.toml ] || { echo "installing the tools: $* ..."; $(PIP) 'dcme-w2v[$*]==$(VERSION)'; }
 	@touch $@
