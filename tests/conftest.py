@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Leave modules and tests out of garbage collections, which would visit them again and again."""
+    """Leave modules and tests out of garbage collections, which would visit them again."""
     gc.freeze()
 
 
