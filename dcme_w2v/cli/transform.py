@@ -46,7 +46,7 @@ def transform(
     figures: dict[str, Any] = {**write_batches(output, columns, batches, labels)}
     density = figures["entries"] / max(1, figures["rows"] * columns)
     figures |= {"columns": columns, "density": density}
-    line = "{rows} rows of {columns} columns, {zero_rows} of zeros, {entries} entries"
+    line = "{rows:,} rows of {columns:,} columns, {zero_rows:,} of zeros, {entries:,} entries"
     print_figures(figures, f"{line} (density {{density:.4f}})", as_json)
 
 
