@@ -3,8 +3,10 @@
 Test modules do not import one another (test_architecture.py).
 """
 
+import ast
 import bz2
 import csv
+import functools
 import gzip
 import io
 import json
@@ -69,6 +71,12 @@ def write(path, data):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(data)
     return str(path)
+
+
+@functools.cache
+def parsed(path):
+    """Return the syntax tree of a Python file."""
+    return ast.parse(path.read_bytes())
 
 
 def described(model):

@@ -114,6 +114,8 @@ class Words(Sealed, Immutable, Sequence[str]):
                 starts, lengths = self.offsets[:-1], np.diff(self.offsets)
                 rows = np.flatnonzero(lengths == len(wanted))
                 for place, letter in enumerate(wanted):
+                    if not len(rows):
+                        return None
                     rows = rows[self.text[starts[rows] + place] == letter]
                 return int(rows[0]) if len(rows) else None
         return next(iter(self.numbers([wanted])), None)

@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from helpers import parsed
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dcme_w2v"
@@ -61,7 +62,7 @@ def test_functions_are_short():
     long = {
         (path.relative_to(PACKAGE).as_posix(), node.name)
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef) and lines_of(node) > LONGEST
     }
     assert not long
@@ -109,9 +110,7 @@ def test_files_are_opened_for_writing_in_one_place():
     found = []
     for path in PACKAGE.rglob("*.py"):
         if path.name not in WRITERS:
-            calls = (
-                one for one in ast.walk(ast.parse(path.read_bytes())) if isinstance(one, ast.Call)
-            )
+            calls = (one for one in ast.walk(parsed(path)) if isinstance(one, ast.Call))
             found += [f"{path.relative_to(PACKAGE)}:{one.lineno}" for one in calls if _writes(one)]
     assert not found, "write through files.atomic"
 

@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from helpers import parsed
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +57,7 @@ def test_every_test_is_collected_with_the_tools_of_make_test():
     ]
     only = {re.match("[A-Za-z0-9]+", one)[0] for one in extras["dev"]} - {"dcme"}
     for path in (ROOT / "tests").rglob("*.py"):
-        for line in ast.parse(path.read_bytes()).body:
+        for line in parsed(path).body:
             if isinstance(line, ast.Import | ast.ImportFrom):
                 assert not only & set(re.split(r"\W+", ast.unparse(line))), path
 

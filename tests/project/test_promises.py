@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from data import DOCS, make_texts, word_vectors
+from helpers import parsed
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -238,7 +239,7 @@ PAGE = (ROOT / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
 def functions():
     """Return the decorators of every function of the test files."""
     files = (ROOT / "tests").glob("*/test_*.py")
-    nodes = (node for file in files for node in ast.parse(file.read_bytes()).body)
+    nodes = (node for file in files for node in parsed(file).body)
     return {
         one.name: {*map(ast.unparse, one.decorator_list)}
         for one in nodes
