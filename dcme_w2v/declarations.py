@@ -261,6 +261,12 @@ def whole_number(name: str, value: Any, least: int = 1, most: float | None = Non
     return int(checked_value(value, declared))
 
 
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise `UsageError` if the value of an option or argument is not one of its choices."""
+    if value not in (known := [*choices]):
+        raise UsageError(f"{name} must be {_listed(known)}, not {value!r}")
+
+
 def checked_value(value: Any, declared: Declaration) -> Any:
     """Convert a value to the type of its option; raise an error if the value is invalid."""
     kind, name = declared.type, declared.name
@@ -274,8 +280,8 @@ def checked_value(value: Any, declared: Declaration) -> Any:
     given = f"{flag}{'=' if flag.startswith('--') else ' '}{text}"
     if type(value) is not kind:
         raise UsageError(f"{given} must be {_NOUNS[kind]}")
-    if declared.choices and value not in declared.choices:
-        raise UsageError(f"{given} must be one of {', '.join(declared.choices)}")
+    if declared.choices:
+        check_choice(flag, value, declared.choices)
     if kind is float and not math.isfinite(value):
         raise UsageError(f"{given} must be a finite number")
     if declared.minimum is not None and value < declared.minimum:

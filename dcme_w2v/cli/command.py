@@ -7,7 +7,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, checked_value, flag_of, with_preset
+from dcme_w2v.declarations import (
+    check_choice,
+    check_conflicts,
+    checked_value,
+    flag_of,
+    with_preset,
+)
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
@@ -253,8 +259,7 @@ def set_switched(ctx: click.Context) -> None:
         value = ctx.params.pop(f"word2vec_{switch}", None)
         if value is None:
             continue
-        if value not in meanings:
-            raise UsageError(f"-{switch} {value} must be {' or '.join(meanings)}")
+        check_choice(f"-{switch}", value, meanings)
         if (meant := meanings[value]) is not None:
             _set(ctx, f"-{switch} {value}", *meant)
     if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:

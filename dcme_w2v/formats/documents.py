@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
-from dcme_w2v.errors import CorpusError, UsageError, warn
+from dcme_w2v.declarations import ENCODING_ERRORS, check_choice, flag_of
+from dcme_w2v.errors import CorpusError, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
     BYTE_ORDER_MARK,
@@ -104,8 +104,7 @@ def read_documents(
         ("form", form, FORMS),
         ("encoding_errors", encoding_errors, ENCODING_ERRORS["choices"]),
     ):
-        if value not in choices:
-            raise UsageError(f"{flag_of(name)}={value} must be one of {', '.join(choices)}")
+        check_choice(flag_of(name), value, choices)
     if not by_class:
         return _told(_read(expand(corpus), form, encoding_errors), corpus)
     read = []

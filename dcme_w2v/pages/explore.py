@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import whole_number
+from dcme_w2v.declarations import check_choice, whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write, suffixes_of
 from dcme_w2v.files.opening import read_text
@@ -35,7 +35,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, specificity
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike, path_name
-from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
+from dcme_w2v.plots.projection import ITERATIONS, METHODS, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.compare import compare, rotation
 from dcme_w2v.words.convert import agreement, as_int8
@@ -421,7 +421,7 @@ def explore(
     sources = [one if isinstance(one, Vectors) else as_paths(one)[0] for one in given]
     name = "" if output is None else path_name(output, "output")
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
-    check_method(method)
+    check_choice("--method", method, METHODS)
     for option, value, least in (("color", color, 1), ("limit", limit, 3), ("seed", seed, 0)):
         whole_number(option, value, least)
     if not 1 <= len(sources) <= MAX_FILES:

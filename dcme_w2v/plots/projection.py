@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.errors import UsageError, import_optional
+from dcme_w2v.declarations import check_choice
+from dcme_w2v.errors import import_optional
 from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.platform import default_threads
@@ -20,12 +21,6 @@ PERPLEXITY = 30.0
 _A_THREAD = 1000  # minimum number of rows per thread; threads for fewer rows save no time
 _EARLY, _LATE = 250, 500  # numbers of t-SNE iterations with and without early exaggeration
 ITERATIONS = _EARLY + _LATE
-
-
-def check_method(method: str) -> None:
-    """Raise `UsageError` if a projection method does not exist."""
-    if method not in METHODS:
-        raise UsageError(f"--method={method} must be one of {', '.join(METHODS)}")
 
 
 def plane(
@@ -42,7 +37,7 @@ def plane(
     progress : callable
         Called with the number of t-SNE iterations done.
     """
-    check_method(method)
+    check_choice("--method", method, METHODS)
     width = DIMENSIONS if method == "tsne" else 2
     left, values, _ = singular_vectors(rows, width, seed, centered=True)
     components = np.zeros((len(left), max(2, len(values))))

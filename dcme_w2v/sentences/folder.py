@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v import __version__
-from dcme_w2v.declarations import whole_number
+from dcme_w2v.declarations import check_choice, whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
@@ -87,10 +87,8 @@ def save_sentence_model(
     >>> dw.Vectors.load("model").words[:5]
     Words(['tea', 'green', 'car', '0', '1']; 5 words)
     """
-    if numbers not in NUMBERS:
-        raise UsageError(f"numbers={numbers} must be one of {', '.join(NUMBERS)}")
-    if pooling not in POOLED:
-        raise UsageError(f"--pooling={pooling} must be one of {', '.join(POOLED)}")
+    check_choice("numbers", numbers, NUMBERS)
+    check_choice("--pooling", pooling, POOLED)
     for name, count in (("dim", dim), ("limit", limit)):
         if count is not None:
             whole_number(name, count)

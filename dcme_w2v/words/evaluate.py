@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.declarations import checks_names, whole_number
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.declarations import check_choice, checks_names, whole_number
+from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.formats.vocabulary import Words
@@ -168,8 +168,7 @@ def eval_analogies(
     Section(name='total', questions=1, covered=1, correct=1)
     """
     vectors = load_if_path(vectors, limit)
-    if method not in ANALOGY_METHODS:
-        raise UsageError(f"--method={method} must be one of {', '.join(ANALOGY_METHODS)}")
+    check_choice("--method", method, ANALOGY_METHODS)
     spelled, first = _upper_case(vectors.words, limit)
     names, section_of, asked, skipped = _read_questions(questions)
     numbers, covered = _numbered_questions(questions, asked, spelled, len(first), limit)

@@ -162,7 +162,7 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
             "classify train texts.conll --by token --output x",
             "no sentence has tags; write one line TOKEN",
         ),
-        ("classify train train.conll --by word --output x", "must be one of document, token"),
+        ("classify train train.conll --by word --output x", "must be document or token"),
     ],
 )
 def test_wrong_use_is_one_line(cli, line, message):

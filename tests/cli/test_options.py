@@ -81,7 +81,7 @@ def test_every_spelling_of_every_option_sets_its_field(item):
         (["--sample", "2"], "sample=2.0 must be at most 1"),
         (["--lr", "0"], "lr=0.0 must be more than 0"),
         (["--lr", "nan"], "lr=nan must be a finite number"),
-        (["--model", "glove"], "model=glove must be one of cbow, skipgram"),
+        (["--model", "glove"], "model must be cbow or skipgram, not 'glove'"),
     ],
 )
 def test_the_dataclass_validates_values(arguments, message):

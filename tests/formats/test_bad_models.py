@@ -85,7 +85,7 @@ BAD = [
     ("scdv", "words_text[1]", ord("1"), "words_text: duplicate word"),
     ("scdv", "topics", 10**15, "topics: is 1000000"),
     ("scdv", "threshold", -1, "threshold: is -1"),
-    ("scdv", "options.covariance", "diag", "options: --covariance=diag must be one of tied"),
+    ("scdv", "options.covariance", "diag", "options: --covariance must be tied or spherical"),
     ("beside", "levels_data[0]", 0, "levels_data"),
     ("beside", "levels_indices[0]", 2, "levels_indices"),
     ("beside", "levels_indptr=", np.zeros(0, np.int64), "levels_indptr"),

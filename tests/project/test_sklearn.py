@@ -231,7 +231,7 @@ def test_wrong_parameters():
     with pytest.raises(ValueError, match=r"X: a value is too large"):
         MaxentClassifier().fit([[10**400], [0]], [0, 1])
     for options, texts, message in (
-        ({"representation": "x"}, TEXTS, "representation=x must be one of"),
+        ({"representation": "x"}, TEXTS, "representation must be scdv, average or tfidf"),
         ({"vectors": None}, TEXTS, "vectors is None"),
     ):
         with pytest.raises(ValueError, match=message):

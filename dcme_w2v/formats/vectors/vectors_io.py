@@ -13,6 +13,7 @@ import numpy as np
 
 from dcme_w2v import __version__
 from dcme_w2v._core.codec import check_words, find_duplicates, write_rows
+from dcme_w2v.declarations import check_choice
 from dcme_w2v.errors import FormatError, UsageError, import_optional, warn, without_secrets
 from dcme_w2v.files.atomic import NOT_TEXT, atomic_write, is_stream, suffixes_of
 from dcme_w2v.files.opening import read_json
@@ -200,8 +201,8 @@ READ = ("text", "binary", "safetensors", "fasttext")
 
 def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
     """Raise `UsageError` if `format` is neither None nor one of `known`."""
-    if format is not None and format not in known:
-        raise UsageError(f"--format={format} must be one of {', '.join(known)}")
+    if format is not None:
+        check_choice("--format", format, known)
 
 
 def check_target(path: PathLike, format: str | None) -> str:
