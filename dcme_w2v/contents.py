@@ -103,8 +103,8 @@ def info(path: PathLike) -> Facts:
         generations = generations_in(Path(name))
         if not generations:
             raise FormatError(
-                f"{name} contains neither checkpoints nor static embeddings; use a different "
-                "folder, or a file"
+                f"{name} is a folder without checkpoints or static embeddings; use a vector file "
+                "or a model file"
             )
         more["generations"] = [one.name for one in generations]
         name = str(generations[-1])

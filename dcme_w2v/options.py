@@ -28,8 +28,8 @@ class TokenizerOptions(Checked):
 
     tokenize: str = option(
         "whitespace",
-        "how to split text: whitespace (at whitespace) or words (lowercase words of letters and "
-        "digits) (default: as recorded in VECTORS, otherwise whitespace)",
+        "split text at whitespace, or into lowercase words (default: as recorded in VECTORS, "
+        "otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
@@ -75,7 +75,10 @@ _TEXT_COLUMN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ColumnOptions(Checked):
-    """Options that select the columns of documents in Parquet, Arrow, JSON lines or CSV files."""
+    """Options that select text, label and weight columns in table files.
+
+    The files can be in Parquet, Arrow, JSON lines or CSV format.
+    """
 
     group = "Input"
 

@@ -7,7 +7,8 @@ suite `constants` in results.csv shows the effect of other values on training do
 # ---- training defaults for documents of unit length ----
 # Learning rate for the softmax loss; with fewer than FEW_CLASSES classes, half of it is used.
 RATE = 8.0
-# With at least this many classes, most classes are rare, and dcme trains as fast as gd.
+# With at least this many classes, the default learning rate is doubled, because most classes are
+# usually rare, and the default objective is dcme, because it trains as fast as gd.
 FEW_CLASSES = 500
 RATE_OF_HINGE = 0.5
 # With more labels than this, a table of all weights takes gigabytes and is slow to train.

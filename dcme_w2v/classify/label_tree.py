@@ -378,7 +378,7 @@ class Forest(Scorer):
         return _log(self._label_probabilities(documents, begin, end).toarray())
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
-        """Yield the scores of documents, in batches."""
+        """Yield the log-probabilities of all classes for one batch of documents at a time."""
         return (_log(found.toarray()) for found in self._batches(documents, threads))
 
     def best(self, documents: core.SparseRows, count: int, threads: int) -> Iterator[Top]:

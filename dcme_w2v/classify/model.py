@@ -167,11 +167,11 @@ class Predictor(Sealed, Shown, ABC):
         return np.take(found, order, axis=1)
 
     def predict_log_proba(self, texts: Any, threads: int | None = None) -> F64:
-        """Return the log-probabilities of `classes_`, shape (texts, classes)."""
+        """Return the logarithms of the probabilities that `predict_proba` returns."""
         return self._in_order(self.log_probabilities(self.rows_of(texts), threads))
 
     def predict_proba(self, texts: Any, threads: int | None = None) -> F64:
-        """Return the probabilities of `classes_`, shape (texts, classes).
+        """Return each text's probability of every class in `classes_`, shape (texts, classes).
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Predictor(Sealed, Shown, ABC):
         return np.exp(self.predict_log_proba(texts, threads))
 
     def decision_function(self, texts: Any, threads: int | None = None) -> F64:
-        """Return the scores of `classes_`, shape (texts, classes).
+        """Return each text's score for every class in `classes_`, shape (texts, classes).
 
         The most probable class has the highest score. Models without linear scores return
         log-probabilities. If each text has one of two classes, the result is the difference of

@@ -58,8 +58,7 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "how to split text: words (into lowercase words) or spaces (at whitespace) (default: "
-        "words)",
+        "split text into lowercase words (words, the default), or at whitespace (spaces)",
         choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
@@ -116,7 +115,7 @@ class FeatureOptions(Checked):
     )
     weighting: str = option(
         "tfidf",
-        "feature weights: count (raw counts), log (1 + log(count)) or tfidf (tf-idf)",
+        "feature weights: count (unchanged), log (1 + log(count)) or tfidf (log times idf)",
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
@@ -229,7 +228,7 @@ class ClassifyOptions(Checked):
     )
     dcme_update: str = option(
         "robust",
-        "update rule for dcme: robust (a robust variant) or paper (the paper's Algorithm 1)",
+        "update rule for dcme: robust (tighter bound) or paper (Algorithm 1 in the DCME paper)",
         choices=("robust", "paper"),
         **_OF_DCME,
     )
@@ -460,7 +459,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 def _check_supported(
     options: ClassifyOptions, given: str, supported: Mapping[str, tuple[Any, ...]]
 ) -> None:
-    """Raise an error if an option has a value that the option `given` does not support."""
+    """Raise an error if an option has a value that cannot be combined with the option `given`."""
     for name, values in supported.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(

@@ -248,15 +248,18 @@ class TextClassifier(ProtocolEstimator):
         return whole
 
     def predict_log_proba(self, X: Iterable[Document]) -> F64:
-        """Return the log-probabilities of `classes_`, shape (texts, classes)."""
+        """Return the logarithms of the probabilities that `predict_proba` returns."""
         return self._columns(self.model_.predict_log_proba(X, self.threads), NEVER)
 
     def predict_proba(self, X: Iterable[Document]) -> F64:
-        """Return the probabilities of `classes_`, shape (texts, classes); rows sum to 1."""
+        """Return each text's probability of every class in `classes_`, shape (texts, classes).
+
+        Each row sums to 1.
+        """
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Iterable[Document]) -> F64:
-        """Return the scores of `classes_`, shape (texts, classes); `predict` uses the highest.
+        """Return each text's score for every class in `classes_`, shape (texts, classes).
 
         If each text has one of two classes, the result is the difference of their scores, shape
         (texts,).

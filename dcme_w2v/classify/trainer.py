@@ -126,7 +126,7 @@ class Scorer(ABC):
         """Return a class's weights minus the mean weights over all classes, shape (features,)."""
 
     def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
-        """Yield the scores of all documents, in batches."""
+        """Yield the scores of all classes for one batch of documents at a time."""
         step = documents_at_once(self.classes)
         for begin in range(0, len(documents), step):
             yield self.scores(documents, begin, min(begin + step, len(documents)), threads)

@@ -79,7 +79,7 @@ def classify() -> None:
 @options_of(ShrinkOptions, only=["max_bytes"])
 @flag(
     "--class-weight balanced|LABEL=W",
-    "document weight for a label, such as spam=3 (repeatable), or balanced (equal total weights)",
+    "document weight W for LABEL (repeatable), or balanced (equal total weight for each label)",
     multiple=True,
     group="Objective",
 )

@@ -237,7 +237,8 @@ class Group(click.Group):
 
 # ---- compatibility with the command lines of word2vec.c and word2phrase ----
 
-# Maps the values of each word2vec.c or word2phrase switch to an equivalent option and its value.
+# For each switch of word2vec.c or word2phrase, maps each valid value to an option and the option's
+# value, or to None if the value requires no option.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},

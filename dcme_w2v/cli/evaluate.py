@@ -42,7 +42,7 @@ def evaluate() -> None:
 )
 @flag(
     f"--method {'|'.join(ANALOGY_METHODS)}",
-    "score of an answer: 3cosadd (sum of cosine similarities) or 3cosmul (product)",
+    "scoring method: 3cosadd (adds and subtracts similarities) or 3cosmul (multiplies and divides)",
     default=ANALOGY_METHODS[0],
 )
 @seeds_option

@@ -41,7 +41,7 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 )
 @flag(
     "--documents FILE",
-    'write labeled paragraphs to this file as lines "label TAB text" instead of training',
+    'write labeled paragraphs to this file (one "label TAB text" per line) instead of training',
     path=TEXT,
     group="Output",
 )

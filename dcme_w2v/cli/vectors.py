@@ -69,7 +69,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     changed = options.unit or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and wanted:
         raise UsageError(
-            f"--pooling, --tokenize are supported only with --to={FOLDER}; add this option"
+            f"--pooling and --tokenize are supported only with --to={FOLDER}; add --to={FOLDER}"
         )
     if options.to is None:
         saved = converted(source, target, options, "stderr")

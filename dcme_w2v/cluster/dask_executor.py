@@ -125,8 +125,8 @@ class DaskExecutor(Executor):
             own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         except ClusterError as error:
             raise ClusterError(
-                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s (it "
-                "stopped or lost its connection); restart the cluster"
+                f"a worker or the scheduler did not answer within {ANSWER_SECONDS:g} s and may "
+                "have stopped or lost its connection; restart the cluster"
             ) from error
         for worker, theirs in sorted(found.items()):
             if theirs != own:
@@ -168,13 +168,15 @@ class DaskExecutor(Executor):
             elif now - since > SILENT_SECONDS:
                 self._seen[worker] = sign, math.inf  # report a silent worker only once
                 self.reporter.message(
-                    f"worker {_name(worker)} has not responded for {SILENT_SECONDS:g} s (it "
-                    "stopped or lost its connection); its work will be repeated after "
-                    f"{TTL_MINUTES} minutes"
+                    f"worker {_name(worker)} has not responded for {SILENT_SECONDS:g} s and may "
+                    "have stopped or lost its connection; if it does not respond for "
+                    f"{TTL_MINUTES} minutes, its tasks will be run again on other workers"
                 )
         for worker in sorted(self._known - found):
             self._lost += 1
-            self.reporter.message(f"worker {_name(worker)} was lost; its work will be repeated")
+            self.reporter.message(
+                f"worker {_name(worker)} was lost; its tasks will be run again on other workers"
+            )
         if self._known and not self._known & found:
             raise ClusterError("all workers were lost; if they ran out of memory, raise --shards")
         self._known, self._looked = found, now

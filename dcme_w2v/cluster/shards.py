@@ -311,8 +311,10 @@ def _tally(
 
 
 def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
-    """Sum a part's word counts over all shards; return the frequent words and statistics.
+    """Sum the word counts in one part of the vocabulary over all shards.
 
+    Return the words that occur at least `least` times, the number of distinct words, and the memory
+    that counting used.
     The lowest id of a word is the place where the word appears first.
     """
     numbered = (

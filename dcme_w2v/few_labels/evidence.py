@@ -43,7 +43,7 @@ class Tied:
     biases: F64
 
     def scores(self, parts: F64) -> F64:
-        """Return the scores of all classes, shape (documents, classes)."""
+        """Return each document's score for every class, shape (documents, classes)."""
         return parts @ self.weights + self.biases
 
 

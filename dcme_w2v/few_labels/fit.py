@@ -1,8 +1,8 @@
 """Train an initial model, several rounds, and a final model on labeled and unlabeled rows.
 
-This is the procedure of Suzuki and Nagata (AAAI 2014), but with log-odds as impacts, level weights
-learned from out-of-fold scores, and several rounds. The levels form a fused model, which labels the
-unlabeled documents for the final model.
+This is the procedure of Suzuki and Nagata (AAAI 2014), but with log ratios as impacts, weights of
+the levels learned from out-of-fold scores, and several rounds. The levels form a fused model, which
+labels the unlabeled documents for the final model.
 """
 
 from __future__ import annotations

@@ -37,15 +37,15 @@ class ScoredRows:
         return int(self.matrix.shape[0])
 
     def scores(self, weights: Weights) -> Iterator[F64]:
-        """Yield the scores of the rows, in batches."""
+        """Yield the scores of all classes for one batch of rows at a time."""
         return weights.batches(self._core, self.threads)
 
     def all_scores(self, weights: Weights) -> F64:
-        """Return the scores of all rows, shape (documents, classes)."""
+        """Return each row's score for every class, shape (rows, classes)."""
         return np.concatenate(list(self.scores(weights)))
 
     def log_probabilities(self, weights: Weights) -> Iterator[F64]:
-        """Yield the log-probabilities of the classes, in batches of rows."""
+        """Yield the log-probabilities of all classes for one batch of rows at a time."""
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[I64, F64]:

@@ -35,15 +35,15 @@ class FusedOptions(Checked):
     )
     impact: str | None = option(
         None,
-        "how to compute feature impacts: log (log ratio), centered (difference) or paper (the "
-        "paper's formula) (default: log)",
+        "feature impacts: log (log ratio, the default), centered (difference) or paper (Suzuki "
+        "and Nagata)",
         choices=("log", "centered", "paper"),
         advanced=True,
     )
     initial: str | None = option(
         None,
         "training data of the initial model: supervised (labels) or self-training (labels and "
-        "predictions) (default: self-training)",
+        "predictions, the default)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
@@ -57,8 +57,8 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: distill (distilled), levels (trained on impact levels) or beside (levels "
-        "plus initial scores) (default: distill)",
+        "final model's basis: distill (confident predictions, the default), levels or beside "
+        "(levels plus initial scores)",
         choices=("distill", "beside", "levels"),
         advanced=True,
     )

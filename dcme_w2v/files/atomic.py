@@ -209,7 +209,8 @@ def check_text(path: PathLike) -> None:
     """Raise an error early if `path` cannot be written or has the suffix of a binary format."""
     if (suffix := suffixes_of(path)[0]) in NOT_TEXT:
         raise UsageError(
-            f"{os.fspath(path)}: text cannot be written to a {suffix} file; choose a .txt file"
+            f"{os.fspath(path)}: text cannot be written to a {suffix} file; use a "
+            "name ending in .txt"
         )
     check_writable(path)
 

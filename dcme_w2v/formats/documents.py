@@ -407,7 +407,11 @@ def token_features(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 
 def shape(token: str) -> str:
-    """Return the shape of a token: letters become X or x, digits become 0, repeats are merged."""
+    """Return the shape of a token, such as "Xx-0" for "Boeing-747".
+
+    Uppercase letters become X, other letters become x, and digits become 0. A run of equal
+    characters in the result is reduced to one character.
+    """
     kinds = (
         "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in token
     )

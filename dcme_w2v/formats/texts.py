@@ -117,7 +117,7 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
 
 
 def plain_lines(text: bytes) -> bytes:
-    """Convert CR LF to line feeds, and remove a line feed at the end of the text."""
+    """Convert CRLF line endings to LF, and remove one trailing LF, if present."""
     return text.replace(b"\r\n", b"\n").removesuffix(b"\n") if b"\n" in text else text
 
 

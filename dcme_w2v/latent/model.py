@@ -109,7 +109,7 @@ class LatentClassifier(Predictor):
         return [f"latent{k}" for k in range(self.latent)]
 
     def weights_of_class(self, number: int) -> F32:
-        """Average the feature weights of all latent classes, using `p(latent class | label)`."""
+        """Average the latent classes' feature weights, weighted by `p(latent class | label)`."""
         weights = self.feature_weights()
         if self.alpha is None:
             return weights[:, number]

@@ -358,7 +358,9 @@ def _as_array(y: Any) -> Array:
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
-    """Convert `sample_weight` to one weight per row; a number applies to all rows, None means 1.
+    """Convert `sample_weight` to one weight per row.
+
+    A single number applies to all rows. If `sample_weight` is None, each row has the weight 1.
 
     Raises
     ------

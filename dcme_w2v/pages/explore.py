@@ -59,7 +59,7 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 @dataclass(frozen=True)
 class Items:
-    """The words or documents of a file with their vectors.
+    """The words or documents in a file, and their vectors.
 
     Attributes
     ----------

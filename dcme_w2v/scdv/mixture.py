@@ -195,7 +195,11 @@ def _rounds(
 
 
 def _expect(points: _Points, mixture: Mixture) -> Sums:
-    """Run the E step: return posterior counts and sums, and the mean log-likelihood."""
+    """Run the E-step.
+
+    Return each component's sum of posteriors, each component's posterior-weighted sum of points,
+    and the mean log-likelihood per point.
+    """
     form = _Form.of(mixture, np.float32)
 
     def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
@@ -220,7 +224,7 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
 
 
 def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixture:
-    """Run the M step: return the most likely mixture, given posterior counts and sums."""
+    """Run the M-step: fit the mixture to the posterior counts and the posterior-weighted sums."""
     counts = np.maximum(counts, np.finfo(np.float32).tiny)
     means = sums / counts[:, None]
     count, dim = points.centered.shape

@@ -26,7 +26,8 @@ class ScdvOptions(Checked):
 
     representation: str = option(
         "scdv",
-        "document vectors: scdv (SCDV), average (mean word vectors) or tfidf (tf-idf)",
+        "document vectors: scdv (word vectors weighted by topic), average (mean word vectors) or "
+        "tfidf",
         choices=REPRESENTATIONS,
     )
     clusters: int = option(

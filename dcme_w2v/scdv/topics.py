@@ -138,8 +138,8 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
         )
     if not together.any():
         raise CorpusError(
-            f"none of the {documents:,} documents contains any topic word; use documents in "
-            "the same language and with the same tokenization"
+            f"none of the {documents:,} documents contains any topic word; use documents with "
+            "the language and the tokenization of the training documents"
         )
     result = []
     for words in top_words:

@@ -22,7 +22,7 @@ from .index import Index
 
 # Minimum similarity of duplicates, chosen on artificially edited texts (docs/decisions/search.md).
 THRESHOLD = 0.55
-RAREST = 16  # number of rarest words per document that are compared
+RAREST = 16  # `_rarest` keeps at most this many words of each document
 SHARED = 0.25  # minimum fraction of rarest words that two documents must share to be compared
 _ROWS, _PAIRS = 1024, 8192  # numbers of document rows and of pairs that are processed at a time
 

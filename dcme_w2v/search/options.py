@@ -22,13 +22,13 @@ class SearchOptions(Checked):
     )
     characters: float = option(
         1.0,
-        "weight of the BM25 score of character n-grams, relative to the BM25 score of words",
+        "weight of the BM25 score for character n-grams, relative to the score for words",
         minimum=0,
         maximum=100,
     )
     vector_weight: float = option(
         0.1,
-        "weight of the word-vector similarity (--vectors), relative to the BM25 score of words",
+        "weight of the word-vector similarity (--vectors), relative to the BM25 score",
         minimum=0,
         maximum=100,
         needs=("vectors",),

@@ -15,8 +15,8 @@ class EncodeOptions(Checked):
 
     pooling: str = option(
         "static",
-        "sentence vector: static (weighted mean of whitened word vectors), usif (uSIF) or mean "
-        "(plain mean)",
+        "sentence vector: static (weighted mean of whitened vectors), usif (common components "
+        "removed) or mean (unweighted)",
         choices=POOLINGS,
     )
     dim: int | None = option(

@@ -179,7 +179,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
         covariance += (centered * p[part, None]).T @ centered
     variances, axes = np.linalg.eigh(covariance)
     variances, axes = variances[::-1][:dim], axes[:, ::-1][:, :dim]
-    # Eigenvectors have arbitrary signs, so make the largest entry of each eigenvector positive.
+    # The sign of an eigenvector is arbitrary, so make the entry of largest magnitude positive.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     some = variances > variances[0] * np.finfo(np.float32).eps
     return mean, axes * np.where(some, 1 / np.sqrt(np.where(some, variances, 1)), 0)

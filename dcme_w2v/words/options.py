@@ -269,7 +269,8 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format; fasttext also stores n-grams (default: from the suffix, otherwise text)",
+        "vector format; fasttext also stores n-gram vectors (default: inferred from the file "
+        "suffix, otherwise text)",
         choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
@@ -293,7 +294,7 @@ class ConvertOptions(Checked):
 
     format: str | None = option(
         None,
-        "vector format (default: from the suffix .bin or .safetensors, otherwise text)",
+        "vector format (default: inferred from the suffix .bin or .safetensors, otherwise text)",
         choices=("text", "binary", "safetensors", "tsv"),
     )
     postprocess: str = option(

@@ -211,7 +211,7 @@ def test_what_a_lost_worker_has_learned_is_recomputed(cluster, straight):
     assert in_rounds(cluster, kill) == straight
     cluster._looked = 0.0
     cluster._look()
-    assert any("was lost; its work will be repeated" in line for line in cluster.reporter.lines)
+    assert any("was lost; its tasks will be run again" in line for line in cluster.reporter.lines)
     assert cluster.figures()["lost_workers"] >= 1
 
 

@@ -37,7 +37,8 @@ from .vectors_reader import (
 )
 
 KIND, VERSION = "vectors", 1  # kind and version in the metadata of safetensors vector files
-# Kind in checkpoint files, whose arrays have the same names as in vector files.
+# Value of the metadata field `kind` in checkpoint files; it distinguishes checkpoints from vector
+# files, which use the same array names.
 CHECKPOINT = "checkpoint"
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 # File name suffixes that suggest a text format other than word2vec's.
