@@ -69,7 +69,7 @@ train learn: fit
 fit supervised train-supervised: classify train|train
 predict predict-prob get-labels: classify predict|predict
 test score evaluate: classify test|test
-quantize shrink compress: fuse shrink
+quantize shrink compress: classify shrink
 vocab-count: vocab
 print-word-vectors: convert
 print-sentence-vectors get-sentence-vector embed embeddings sentence-vectors: encode

@@ -190,7 +190,7 @@ def write_files(folder):
         "transform m d.txt --output r.npz",
         "fuse fit d.txt --unlabeled d2.txt --output f --preset paper",
         "classify train w.npz --labels l.txt --output kr --epochs 1",
-        "fuse shrink k --keep 0.5 --output s",
+        "classify shrink k --keep 0.5 --output s",
     )
     for name in ("o", "o.json"):
         (folder / name).unlink()

@@ -1,4 +1,4 @@
-"""Compress models after training or with `fuse shrink`; limit the file size if requested."""
+"""Compress models after training or with `classify shrink`; limit the file size if requested."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The commands ``classify train``, ``test``, ``predict`` and ``explain``."""
+"""The commands ``classify train``, ``test``, ``predict``, ``explain`` and ``shrink``."""
 
 from typing import Any
 
@@ -271,3 +271,42 @@ def explain(model: str, label: str | None, text: str | None, count: int, as_json
         total = sum(part for _, part in lines) + found.rest
         lines = [(f"{found.label} - {found.against}", total), *lines, ("(the rest)", found.rest)]
     click.echo("\n".join(f"{name}\t{weight:.4f}" for name, weight in lines))
+
+
+@classify.command(
+    example="dcme-w2v classify shrink model --keep 1/20 --output small\n"
+    "dcme-w2v classify shrink model --max-bytes 50000 --holdout dev.tsv --output small",
+)
+@arguments("<model")
+@output_option("MODEL", "write the model to this file")
+@options_of(ShrinkOptions)
+@flag(
+    "--holdout DOCS...",
+    "labeled documents on which to compare the original model with the small model",
+    path=READS,
+    multiple=True,
+)
+@labels_option
+@threads_option
+@json_option
+@quiet_option
+def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -> None:
+    """Compress a classifier: drop most weights, and round the others to a few levels.
+
+    MODEL is a linear model from `classify train` or `fuse fit`. The model is not trained again.
+    """
+    from dcme_w2v.classify.small import shrink_file
+
+    options = collect(ShrinkOptions, values)
+    found = shrink_file(model, output, options, progress=not quiet and "stderr", **values)
+    if as_json:
+        print_json(found)
+    if not quiet:
+        line = (
+            f"{found['bytes']:,} bytes ({found['bytes_before']:,} before): {found['pairs']:,} "
+            f"weights for {found['features']:,} features in {found['levels']} levels"
+        )
+        if "accuracy" in found:
+            line += f"; accuracy {found['accuracy']:.4f} ({found['accuracy_before']:.4f} before)"
+            line += ", on the documents that chose the levels" if found["chose_levels"] else ""
+        click.echo(line, err=True)

@@ -180,7 +180,7 @@ def test_every_prediction_of_one_label_is_calibrated(cli):
     assert np.exp(top).sum(axis=1) == pytest.approx(1)
     mean = log_p[np.arange(300), [model.classes.index(f"c{y}") for y in labels]].mean()
     assert cli.json("classify test m d.tsv")["log_likelihood"] == pytest.approx(mean)
-    cli("fuse shrink m --keep 1/1 --levels 100 --output small")
+    cli("classify shrink m --keep 1/1 --levels 100 --output small")
     small = load_classifier("small")
     assert small.calibration == model.calibration
     (of_small,) = small.log_probabilities(small.rows([line.encode() for line in lines]))

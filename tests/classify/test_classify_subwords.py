@@ -115,7 +115,7 @@ def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch)
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", [
-    "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
+    "classify shrink m --output s", "classify shrink m --output s --max-bytes 20000",
     "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",
 ])  # fmt: skip
 def test_other_models_have_subwords(cli, corpus, command):

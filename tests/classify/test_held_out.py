@@ -97,5 +97,5 @@ def test_held_out_documents_say_what_they_chose(cli, here, line):
 def test_documents_that_choose_a_size_say_so(cli, here, more, chose):
     (here / "docs.tsv").write_text(DOCS * 20)
     cli("classify train docs.tsv --output m --threads 1")
-    found = cli.json(f"fuse shrink m --output s --holdout docs.tsv{more}")
+    found = cli.json(f"classify shrink m --output s --holdout docs.tsv{more}")
     assert found["chose_levels"] is chose

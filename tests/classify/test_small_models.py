@@ -95,13 +95,13 @@ def test_a_small_model_round_trips(name, texts):
 @pytest.mark.parametrize(
     "line, docs",
     [
-        ("shrink vectors --keep 0.3", "rows.npz"),
-        ("fit train.tsv --unlabeled test.tsv --preset paper", "test.tsv"),
+        ("classify shrink vectors --keep 0.3", "rows.npz"),
+        ("fuse fit train.tsv --unlabeled test.tsv --preset paper", "test.tsv"),
     ],
 )
 def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     """All that predicts takes the same form of the documents: `predict` did not."""
-    cli(f"fuse {line} --output s --quiet")
+    cli(f"{line} --output s --quiet")
     found = load_classifier("s")
     rows = csr_matrix(load_npz(docs)) if docs == "rows.npz" else found.rows(texts)
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
@@ -180,7 +180,7 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
 def test_models_within_a_number_of_bytes(limit, texts, cli):
     if limit < 0:  # less than all weights take
         limit += shrink(load_classifier("text"), ShrinkOptions()).size()
-    line = f"fuse shrink text --max-bytes {limit} --output s --quiet"
+    line = f"classify shrink text --max-bytes {limit} --output s --quiet"
     found = cli.json(f"{line} --holdout test.tsv")
     assert found["bytes"] == size_of("s") <= limit
     assert found["bytes"] > 0.97 * limit or limit == 10**9
@@ -198,7 +198,7 @@ def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(texts, 
     both = [f"class{i % 3}|{line}\n" for i, line in enumerate(lines)]
     Path("several.tsv").write_text("".join(both))
     cli("classify train several.tsv --loss hinge --threads 1 --output m")
-    cli("fuse shrink m --levels 127 --output s")
+    cli("classify shrink m --levels 127 --output s")
     model, found = load_classifier("m"), load_classifier("s")
     assert model.calibration and found.calibration == model.calibration
     assert found.threshold == model.threshold

@@ -140,7 +140,7 @@ def test_whole_sentences_are_held_out(cli):
 def test_fused_features_learn_from_sentences_without_tags(cli):
     fit = "fuse fit train.conll --by token --unlabeled texts.conll --impact centered"
     cli(f"{fit} --final beside --threads 1 --output fused")
-    cli("fuse shrink fused --keep 1/2 --output small")
+    cli("classify shrink fused --keep 1/2 --output small")
     for name in ("fused", "small"):
         assert cli.json(f"classify test {name} test.conll")["entity_f1"] > 0.9
 

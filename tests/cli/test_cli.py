@@ -258,9 +258,9 @@ ERRORS = [
         "o2", "not supported with label trees"),
     ("classify train d.txt --objective tree --max-bytes 9999 -o "
         "o2", "not supported with label trees"),
-    ("fuse shrink k --output o --max-bytes 90", "the smallest possible model requires"),
-    ("fuse shrink k --output o --max-bytes 9000 --keep 3", "omit --keep"),
-    ("fuse shrink k --output o --holdout -", "because the held-out documents are read twice"),
+    ("classify shrink k --output o --max-bytes 90", "the smallest possible model requires"),
+    ("classify shrink k --output o --max-bytes 9000 --keep 3", "omit --keep"),
+    ("classify shrink k --output o --holdout -", "because the held-out documents are read twice"),
     ("info .", "contains neither checkpoints"),
     ("info nowhere", "there is no such file"),
     ("info -", "info cannot read; use a file"),

@@ -76,7 +76,7 @@ def test_only_hash_values_that_occur_take_memory(cli):
     cli("classify train test.tsv --hashing 2^30 --output m --quiet --threads 1")
     assert Path("m").stat().st_size < 20000
     assert "hash value " in cli("classify explain m tea -k 1")
-    cli("fuse shrink m --output s")
+    cli("classify shrink m --output s")
     assert min(accuracy(cli, name, "labeled.tsv") for name in "ms") > 0.8
 
 

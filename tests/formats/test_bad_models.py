@@ -36,7 +36,7 @@ def models(tmp_path_factory):
         "latent fit docs --threads 1 --epochs 2 --output latent",
         "fuse fit docs --unlabeled texts --final beside --output beside",
         "fuse fit docs --unlabeled texts --no-choose --output distill",
-        "fuse shrink text --keep 0.5 --output small",
+        "classify shrink text --keep 0.5 --output small",
     )
     return folder
 

@@ -12,7 +12,7 @@ KINDS = {
     "fused": ["fuse fit {rows} --labels y --unlabeled {rows} --no-choose --output m"],
     "shrunk": [
         "classify train {rows} --labels y --output whole",
-        "fuse shrink whole --output m --keep 4",
+        "classify shrink whole --output m --keep 4",
     ],
 }
 USES = (

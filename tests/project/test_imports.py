@@ -46,7 +46,7 @@ ALLOWED = [
     ]),
     (COMMAND | OF_SCIPY | {"scipy", "threadpoolctl"}, [
         "classify train docs.tsv --output t --quiet",  # only with few documents
-        "fuse shrink c --output s",
+        "classify shrink c --output s",
         "classify predict f docs.tsv --output p.tsv",
         "transform l docs.tsv --output p.svm",
         "transform d docs.tsv --output p.svm",
@@ -73,7 +73,7 @@ def place(tmp_path_factory):
         "latent fit docs.tsv --output l --latent 2 --quiet",
         "fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output f --quiet",
         "scdv fit docs.tsv --vectors v.bin --clusters 2 --output d --quiet",
-        "fuse shrink c --output small --quiet",
+        "classify shrink c --output small --quiet",
         "search text.txt --output index --quiet",
     )
     return place
