@@ -261,7 +261,7 @@ ERRORS = [
     ("classify shrink k --output o --max-bytes 90", "the smallest possible model requires"),
     ("classify shrink k --output o --max-bytes 9000 --keep 3", "omit --keep"),
     ("classify shrink k --output o --holdout -", "because the held-out documents are read twice"),
-    ("info .", "contains neither checkpoints"),
+    ("info .", "a folder without checkpoints or static embeddings"),
     ("info nowhere", "there is no such file"),
     ("info -", "info cannot read; use a file"),
     ("eval likelihood v.txt h.txt", "requires its context vectors; train with --output-tables"),

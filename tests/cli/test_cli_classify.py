@@ -1,4 +1,4 @@
-"""The commands classify train, test, predict, explain and shrink: files, streams, exit codes, errors."""
+"""The commands of the group classify: files, streams, exit codes, errors."""
 
 import gzip
 import json
