@@ -97,7 +97,7 @@ def info(path: PathLike) -> Facts:
     """
     name = path_name(path)
     if is_stream(name):
-        raise UsageError(f"{name} is a stream, which info cannot read; use a file or folder")
+        raise UsageError(f"{name} is a stream, which info cannot read; save the data to a file")
     more: Facts = {}
     if Path(name).is_dir() and not is_static_folder(name):
         generations = generations_in(Path(name))

@@ -23,7 +23,7 @@ from dcme_w2v.numeric.sparse_rows import CompressedRows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-CODES = 255  # idf values are quantized to 256 levels, with this many intervals between them
+CODES = 255  # number of intervals between the 256 levels to which idf values are quantized
 MAX_ROWS = 2**31 - 2
 # Maximum number of bytes in the prefix that a word shares with the previous word.
 LONGEST_SHARED = 255

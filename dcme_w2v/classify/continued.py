@@ -197,8 +197,8 @@ class Continued:
                 flag = f"{flag_of(one.name)}={value}"
                 how = "without it" if known is None else f"with {known}"
                 raise UsageError(
-                    f"{flag} cannot be changed, because {self.name} was trained {how}; omit this "
-                    "option"
+                    f"{flag} cannot be changed, because {self.name} was trained {how}; omit "
+                    f"{flag_of(one.name)}"
                 )
             found[one.name] = known if value == one.default else value
         return replace(given, **found)

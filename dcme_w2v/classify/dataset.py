@@ -477,7 +477,7 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
             f"{given}: none of the held-out labels occurs in the training documents, which have "
-            f"labels such as {classes[0]!r}; hold out documents with the same labels"
+            f"labels such as {classes[0]!r}; hold out documents with these labels"
         )
 
 

@@ -383,7 +383,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError(
                 "partial_fit: the argument classes has changed since the first call; pass the "
-                "same classes, or omit the argument"
+                "classes of the first call, or omit the argument classes"
             )
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels

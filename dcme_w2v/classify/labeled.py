@@ -197,7 +197,7 @@ def kind_of_labels(labels: Iterable[Any]) -> str:
     if len(kinds) > 1:
         one, other, *_ = (reprlib.repr(label) for label in kinds.values())
         raise UsageError(
-            f"the labels {one} and {other} have different types; use labels of the same type"
+            f"the labels {one} and {other} have different types; convert all labels to one type"
         )
     return next(iter(kinds), "text")
 

@@ -336,7 +336,8 @@ def best_threshold(
     f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
-    return float(ends.mean())  # midway between the lowest accepted and the highest rejected
+    # The threshold is midway between the lowest accepted and the highest rejected probability.
+    return float(ends.mean())
 
 
 class ClusterMeasures:

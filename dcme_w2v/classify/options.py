@@ -198,15 +198,14 @@ class ClassifyOptions(Checked):
     )
     loss: str | None = option(
         None,
-        "loss function: softmax or hinge (one-vs-rest squared hinge) (default: hinge for up to "
-        "5,000 classes)",
+        "loss function: softmax or one-vs-rest squared hinge (default: hinge for up to 5,000 "
+        "classes)",
         choices=("softmax", "hinge"),
         group="Objective",
     )
     solver: str | None = option(
         None,
-        "optimizer: sgd, lbfgs (softmax only) or dual (dual coordinate descent, hinge only) "
-        "(default: dual for few documents)",
+        "optimizer: sgd, lbfgs (softmax only) or dual (hinge only; the default for few documents)",
         choices=("sgd", "lbfgs", "dual"),
     )
     negative: int = option(
@@ -361,8 +360,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "how to combine shards: mixture (average once), iterate (average every epoch), vote, or "
-        "gradient (summed)",
+        "how to combine shards: average models once (mixture) or every epoch (iterate), vote, or "
+        "sum gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,

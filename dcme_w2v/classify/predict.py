@@ -78,7 +78,7 @@ def test(
         if is_latent or is_by_token(model):
             raise UsageError(
                 f"{flags[0]} is supported only for models that predict the labels of documents; "
-                "omit this option"
+                f"omit {flags[0]}"
             )
         if confusion is not None and model.multilabel:
             raise UsageError("--confusion requires one label per document; use --per-class instead")
@@ -259,10 +259,10 @@ def predict(
     """
     if is_by_token(model):
         if count != 1 or min_probability is not None:
-            flag = f"-k {count}" if count != 1 else f"--min-probability={min_probability:g}"
+            flag = "-k" if count != 1 else "--min-probability"
             raise UsageError(
                 f"{flag} is not supported by a token classifier, which predicts one tag per "
-                "token; omit this option"
+                f"token; omit {flag}"
             )
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
@@ -291,8 +291,10 @@ def write_predictions(
     form = form_of(path, as_json)
     kept = docs[0].keep if isinstance(docs[0], Table) else ()
     if by_token and (kept or form in TABLES):
-        what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
-        raise UsageError(f"{what} is not supported by a token classifier; omit this option")
+        what, remedy = f"--output={path}", "choose a .txt or .jsonl file"
+        if kept:
+            what, remedy = f"--keep={','.join(kept)}", "omit --keep"
+        raise UsageError(f"{what} is not supported by a token classifier; {remedy}")
     own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
     own = ["tokens"] if by_token else own
     columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]

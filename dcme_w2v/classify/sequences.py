@@ -21,7 +21,7 @@ from .metrics import Measures
 from .model import Predictor
 
 SENTENCES_AT_ONCE = 1024
-SMOOTHING = 0.01  # added to tag-pair counts, so that unseen pairs are unlikely but possible
+SMOOTHING = 0.01  # pseudocount of each tag pair, so that unseen pairs are unlikely but possible
 Entity = tuple[str, int, int]
 
 

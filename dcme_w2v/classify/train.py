@@ -415,17 +415,18 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     searched = (*resumed, "--cluster", "--tune")
     for what, applies, excluded, remedy in (
         ("label trees (--objective tree)", options.objective == "tree", given,
-         "omit this option, or use --loss hinge"),
+         "omit {}, or use --loss hinge"),
         ("--solver lbfgs", options.solver == "lbfgs", resumed,
-         "omit this option, or use --solver sgd"),
+         "omit {}, or use --solver sgd"),
         ("--init, which takes the settings of its "
-            "model", job.init is not None, searched, "omit this option"),
+            "model", job.init is not None, searched, "omit {}"),
         ("--tune", tuned is not None, (*resumed, "--cluster"),
-         "first run --tune without this option, and then pass the settings that it chose"),
+         "first run --tune without {}, and then pass the settings that --tune chose"),
     ):  # fmt: skip
         flags = [flag for flag in excluded if applies and given[flag] is not None]
         if flags:
-            raise UsageError(f"{flags[0]} is not supported with {what}; {remedy}")
+            flag = flags[0]
+            raise UsageError(f"{flag} is not supported with {what}; {remedy.format(flag)}")
 
 
 SHOWN = {"sgd": ("solver", "objective", "lr"), "dual": ("solver",), "lbfgs": ("solver",),

@@ -149,8 +149,7 @@ def train(
 @arguments("<model <docs...")
 @flag(
     "--clustering",
-    "treat predicted classes as clusters, and compare them with the labels (NMI, Rand index, "
-    "accuracy)",
+    "compare predicted classes, treated as clusters, with the labels (NMI, Rand index, accuracy)",
 )
 @flag("--per-class", "also print the precision, recall, F1 and document count of each label")
 @flag(

@@ -129,7 +129,7 @@ class Distributed:
             raise UsageError("--distribute=gradient requires --solver=lbfgs; add --solver=lbfgs")
         if method == "iterate" and options.solver == "lbfgs":
             raise UsageError(
-                "--distribute=iterate is supported only with --solver=sgd; use this solver"
+                "--distribute=iterate is supported only with --solver=sgd; add --solver=sgd"
             )
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"

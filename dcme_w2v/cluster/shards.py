@@ -94,7 +94,9 @@ def check_files(address: str, corpus: Sequence[Source]) -> None:
     """Raise UsageError if the address is invalid or the corpus includes standard input."""
     parsed(address)
     if STDIN in map(str, corpus):
-        raise UsageError(f"--cluster={address}: workers cannot read standard input; use files")
+        raise UsageError(
+            f"--cluster={address}: workers cannot read standard input; save the corpus to files"
+        )
 
 
 def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:

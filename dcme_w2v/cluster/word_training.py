@@ -79,7 +79,8 @@ class ClusterTrainer(engine.Trainer):
         self._blocks = self._of_blocks(plan.begin)
         # Keep the previous round's blocks, because lost blocks are recomputed from them.
         self._previous = self._blocks
-        # Both complete tables, collected on request; if they exist, training starts from them.
+        # `_both` collects the complete tables in this attribute. Tables collected before the first
+        # round replace the initial blocks.
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:

@@ -97,10 +97,10 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     record: dict[str, Any] = {"separability": round(area, 6)}
     if is_other := differs(area, count):
         reporter.message(
-            "warning: the unlabeled documents differ from the labeled ones (a classifier "
-            f"separates them with a ROC AUC of {area:.2f}), so cross-validation cannot choose the "
-            f"model, and {given} is used; if the documents to be classified resemble the labeled "
-            "documents, use classify train instead"
+            "warning: the unlabeled documents differ from the labeled documents (a classifier "
+            f"separates the two sets with an ROC AUC of {area:.2f}), so cross-validation cannot "
+            f"choose the model, and {given} is used; if the documents to be classified resemble "
+            "the labeled documents, use classify train instead"
         )
     of_all = bool(options.choose) and not is_other and _has_enough(data)
     measured = _measured(data, lambda part: fit_models(part, of_all), reporter)

@@ -88,7 +88,7 @@ def learn(parts: F64, labels: I64) -> Tied:
 
 # Weight of the class prior when smoothing class rates, as a multiple of the mean feature count.
 SHRUNK = 0.2
-LAMBDA_2 = 1.0  # lambda_2 in equation (1) of the paper, whose value the paper does not state
+LAMBDA_2 = 1.0  # lambda_2 in equation (1) of the paper; the paper does not state its value
 PAPER_KEPT = 0.1  # fraction of feature-class pairs that the paper's method keeps
 _TINY = 1e-9
 

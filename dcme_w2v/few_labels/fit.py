@@ -221,7 +221,7 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     if not shared.any():
         raise CorpusError(
             f"no unlabeled document contains any of the {int(there.sum()):,} features that the "
-            "labeled documents contain; use unlabeled documents with similar text"
+            "labeled documents contain; use unlabeled documents that resemble the labeled documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     if len(few) and (options.initial == "supervised" or options.choose):

@@ -256,8 +256,8 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
         try:
             if not isinstance(item, Mapping):
                 raise ValueError(
-                    f"--text-column requires files or dicts, not {type(item).__name__}; omit this "
-                    "option"
+                    f"--text-column requires files or dicts, not {type(item).__name__}; omit "
+                    "--text-column"
                 )
             if number == 1:
                 _check_columns(table, item, _missing(item, table.names))

@@ -85,7 +85,7 @@ def read_sparse_rows(
         if columns is not None and rows.shape[1] != columns:
             raise CorpusError(
                 f"{path} has {rows.shape[1]:,} columns, but the model was trained on {columns:,} "
-                "columns; use rows with the same features"
+                "columns; use rows with the model's features"
             )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
@@ -321,8 +321,8 @@ def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     if len(set(widths.values())) > 1:
         shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
         raise UsageError(
-            f"the files have different numbers of columns ({shown}); use rows with the same "
-            "features"
+            f"the files have different numbers of columns ({shown}); use files with the same "
+            "feature columns"
         )
     return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 

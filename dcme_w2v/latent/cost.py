@@ -22,8 +22,9 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 
 OWN = -1  # label of all document rows if the documents have no labels
-NEVER = np.float32(-1e30)  # used instead of log 0, because sums with -inf can be NaN
-MIN_CLASS_SIZE = 0.5  # without labels, a latent class is emptied if its posteriors sum to less
+NEVER = np.float32(-1e30)  # replaces log 0, because sums with -inf can be NaN
+# Without labels, a latent class is emptied if its posteriors sum to less than this.
+MIN_CLASS_SIZE = 0.5
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from .arrays import F32, F64, I64
 from .parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
-_MOVED = 1e-3  # k-means stops if a smaller fraction of the points changes clusters
+_MOVED = 1e-3  # k-means stops if less than this fraction of the points changes clusters
 
 
 def kmeans(

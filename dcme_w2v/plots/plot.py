@@ -319,7 +319,7 @@ def plot(
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)
             raise UsageError(
-                f"--{flag}={shown} is not supported for plots of {kind}; omit this option"
+                f"--{flag}={shown} is not supported for plots of {kind}; omit --{flag}"
             )
     if kind == "logs":
         figure = draw_curves(paths, **given)

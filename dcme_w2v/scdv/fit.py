@@ -29,7 +29,7 @@ from .mixture import Mixture, fit_mixture
 from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
-# Set smaller posteriors to 0, because they change a unit vector by less than float32 precision.
+# Posteriors below this limit are set to 0, because they hardly change float32 unit vectors.
 MIN_POSTERIOR = 1e-7
 DOCUMENTS_A_REPORT = 1000
 
@@ -185,8 +185,7 @@ def _check(counted: _WordCounts, options: ScdvOptions, with_vectors: int) -> Non
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens in the {counted.documents:,} documents has a "
-            "vector; use vectors that were trained on text in the same language and with the same "
-            "tokenization"
+            "vector; use word vectors for the language and the tokenization of the documents"
         )
     if not len(kept) or (options.representation != "tfidf" and kept[0] >= with_vectors):
         raise CorpusError(f"no word occurs in at least {options.min_df} documents; lower --min-df")

@@ -61,7 +61,7 @@ def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
 KIND, VERSION = "scdv", 1
 POSTERIOR_ARRAYS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
-_MAX_NUMBER = 1e6  # far above all valid numbers in unit vectors and logarithmic weights
+_MAX_NUMBER = 1e6  # limit for numbers in model files, far above all valid numbers
 
 
 @dataclass(frozen=True, repr=False)

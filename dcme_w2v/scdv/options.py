@@ -52,8 +52,7 @@ class ScdvOptions(Checked):
     )
     term_frequency: str | None = option(
         None,
-        "weight for n occurrences of a word: count (n) or log (1 + ln(n)) (default: log for scdv, "
-        "otherwise count)",
+        "weight of n occurrences of a word: n (count), or 1 + ln(n) (log, the default for scdv)",
         choices=("count", "log"),
         advanced=True,
     )

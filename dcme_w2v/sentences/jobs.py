@@ -88,7 +88,8 @@ def encode(
     options, given, output = EncodeOptions(pooling, dim, unit), as_paths(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
-    corpus = Corpus(given, block_bytes=1 << 20)  # before the vectors, which can cause a warning
+    # Open the texts before the vectors, so that an error in TEXTS precedes any warning.
+    corpus = Corpus(given, block_bytes=1 << 20)
     table = SentenceTable(for_text(vectors, tokenize), options)
     columns = int(table.rows.shape[1])
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)

@@ -121,8 +121,8 @@ class Checkpoint:
         ]  # fmt: skip
         if differing:
             raise UsageError(
-                f"{', '.join(differing)} in {self.path}; use the original values, or start a new "
-                "run without --resume"
+                f"{', '.join(differing)} in {self.path}; restore the original values of these "
+                "options, or start a new run without --resume"
             )
 
     def check_data(self, now: Fingerprint) -> None:

@@ -77,7 +77,7 @@ class Trainer:
     def __init__(self, core: Run, options: Any, tables: Mapping[str, F32], kernels: str) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
         self.epochs: int = options.epochs or 0
-        # Data from a memory-mapped file, whose pages are released after every poll.
+        # Subclasses set this attribute to memory-mapped data. Each poll releases the data's pages.
         self._mapped: Array | None = None
         self._before = core.progress()
         self._rows = sum(len(table) for table in tables.values())

@@ -27,7 +27,7 @@ MIN_COUNT, NEIGHBORS = 100, 5
 _ANCHORS = 5000  # number of frequent words used to align the vectors
 # Number of words with similar counts; a word's score is compared with their median score.
 _SIMILAR = 201
-_SMALLEST = 1e-6  # smaller cosine distances can be rounding errors
+_SMALLEST = 1e-6  # cosine distances below this limit can be rounding errors
 Files = PathLike | Vectors | Sequence[PathLike | Vectors]
 
 

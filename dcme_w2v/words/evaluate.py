@@ -245,8 +245,8 @@ def eval_similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{name}: only {len(gold)} of {len(rated)} pairs have both words among the first "
-            f"{min(limit, len(vectors.words)):,} words of the vocabulary; use pairs of which at "
-            "least two are there, with different ratings"
+            f"{min(limit, len(vectors.words)):,} words of the vocabulary; provide at least two "
+            "such pairs, with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], name)

@@ -186,8 +186,8 @@ def ids_of(
     except NoWordsError:
         name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{name}: no token is in the vocabulary of {len(words):,} words; use text in the same "
-            "language and with the same tokenization"
+            f"{name}: no token is in the vocabulary of {len(words):,} words; use text with the "
+            "language and the tokenization of the training text"
         ) from None
 
 

@@ -134,8 +134,8 @@ class TrainOptions(Checked):
     )
     gradient: str | None = option(
         None,
-        "gradient: exact, or word2vec (not divided by the context size, as in word2vec.c) "
-        "(default: depends on the objective)",
+        "gradient: exact, or word2vec, which omits division by context size (default: depends on "
+        "the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
         advanced=True,
@@ -278,8 +278,8 @@ class OutputOptions(Checked):
     )
     output_vectors: str | None = option(
         None,
-        "vectors to write: input, context, sum (of both) or unit-sum (sum of unit vectors) "
-        "(default: input for skipgram, otherwise sum)",
+        "vectors to write: input (skipgram default), context, their sum (cbow default) or unit-sum "
+        "(unit vectors)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,

@@ -30,8 +30,8 @@ from . import neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
-# Maximum number of words to examine; minimum number, and minimum fraction, of words that must look
-# tokenized.
+# The first _LOOKED_AT words show whether --tokenize=words split the training text. There must be at
+# least _MIN_WORDS words, and the fraction _MIN_PREPARED of them must not change when split again.
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999
 _MARK = re.compile("<.*>")  # matches a special token, such as </s> or <unk>
 _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`

@@ -148,7 +148,7 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("classify predict model test.conll -k 2", "-k 2 is not supported by a token classifier"),
+        ("classify predict model test.conll -k 2", "-k is not supported by a token classifier"),
         (
             "classify test model test.conll --min-probability 0.5",
             "--min-probability is supported only for models",

@@ -34,7 +34,7 @@ def test_rows_of_other_columns_are_an_error(kind, cli):
         for columns in (5, 7):
             assert cli.error(line.format(rows=f"{columns}.npz")) == (
                 f"error: {columns}.npz has {columns} columns, but the model was trained on 6 "
-                "columns; use rows with the same features\n"
+                "columns; use rows with the model's features\n"
             )
     cli("classify predict m 9.svm")
 

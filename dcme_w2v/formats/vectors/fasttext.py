@@ -47,7 +47,7 @@ FIELDS = (
     "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
-# Count and type, which follow each word and its NUL byte in the dictionary.
+# In the dictionary, a count and a type follow each word and its NUL byte.
 ENTRY = struct.Struct("<qb")
 MATRIX = struct.Struct("<bqq")
 
