@@ -253,8 +253,8 @@ def likeliest_factors(
 
     The probability is the softmax of the sum. One part in n + 1 of each document's target is the
     uniform distribution instead of the label, so that the factors stay finite if all n documents
-    are classified correctly. If a model does not know the class of a label, the label gets such a
-    part of its probability.
+    are classified correctly. If a model does not know one of the C classes, a
+    label of this class gets the probability 1 / ((n + 1) C).
 
     Parameters
     ----------

@@ -670,7 +670,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, setting: Setting, learned: I64) -> tuple[Weights, set[int]]:
-        """Train on some documents; adjust the L2 penalty to their weight.
+        """Train on some documents, with an L2 penalty that is adjusted to the documents' weight.
 
         Return the weights, and the classes of these documents.
         """

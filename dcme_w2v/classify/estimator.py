@@ -397,8 +397,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     def predict(self, X: Any) -> Any:
         """Return the most probable label of each row, shape (rows,).
 
-        After `fit` with an indicator matrix, the result is such a matrix, which contains the labels
-        with a probability of at least `threshold_`.
+        After `fit` with an indicator matrix, the result is an indicator matrix of the labels with a
+        probability of at least `threshold_`.
         """
         if self._indicator is not None:
             return self._predict_sets(X, *self._indicator)
@@ -419,7 +419,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return (vstack(parts, "csr") if is_sparse else np.concatenate(parts)).astype(dtype)
 
     def decision_function(self, X: Any) -> F64:
-        """Return the scores of all classes, shape (rows, classes).
+        """Return each row's score for every class, shape (rows, classes).
 
         With two classes, the result is the difference of their scores, shape (rows,), as in
         scikit-learn; with an indicator matrix of two labels, it is the scores of both.
@@ -429,7 +429,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return super().decision_function(X)
 
     def predict_log_proba(self, X: Any) -> F64:
-        """Return the log-probabilities of the classes, shape (rows, classes).
+        """Return each row's log-probability of every class, shape (rows, classes).
 
         After `fit` with an indicator matrix, the probabilities of the labels are independent.
         """
@@ -444,7 +444,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self._weights
 
     def _scores(self, X: Any) -> F64:
-        """Return the scores of all classes, shape (rows, classes)."""
+        """Return each row's score for every class, shape (rows, classes)."""
         matrix = check_features(self, X)
         threads = threads_of(self.threads)
         return self._weights.scores(SparseRows(matrix), 0, matrix.shape[0], threads)

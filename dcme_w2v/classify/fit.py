@@ -364,7 +364,7 @@ def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> 
 
 
 class Task:
-    """A task that trains one set of weights on a cluster; subclasses train in this process.
+    """Base class of tasks, which trains on a cluster; the subclasses train in this process.
 
     Parameters
     ----------

@@ -20,10 +20,10 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
 
     @abstractmethod
     def predict_log_proba(self, X: Any) -> F64:
-        """Return the log-probabilities of the classes, shape (rows, classes)."""
+        """Return each row's log-probability of every class, shape (rows, classes)."""
 
     def predict_proba(self, X: Any) -> F64:
-        """Return the probabilities of the classes, shape (rows, classes); each row sums to 1."""
+        """Return each row's probability of every class, shape (rows, classes)."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
@@ -46,10 +46,10 @@ class LinearMixin(ProbabilityMixin):
 
     @abstractmethod
     def _scores(self, X: Any) -> F64:
-        """Return the scores of all classes, shape (rows, classes)."""
+        """Return each row's score for every class, shape (rows, classes)."""
 
     def decision_function(self, X: Any) -> F64:
-        """Return the scores of all classes, shape (rows, classes).
+        """Return each row's score for every class, shape (rows, classes).
 
         With two classes, the result is the difference of their scores, shape (rows,), as in
         scikit-learn.
@@ -58,7 +58,7 @@ class LinearMixin(ProbabilityMixin):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_log_proba(self, X: Any) -> F64:
-        """Return the log-probabilities of the classes, shape (rows, classes)."""
+        """Return each row's log-probability of every class, shape (rows, classes)."""
         return log_softmax(self._scores(X))
 
     @property

@@ -256,7 +256,7 @@ class Predictor(Sealed, Shown, ABC):
             Number of classes; 0: the most probable class, and all whose probability is at least
             `threshold`.
         min_probability : float, optional
-            Return only classes with at least this probability, which may be none.
+            Return only classes with at least this probability; a list can be empty.
         threads : int, optional
         """
         whole_number("topn", topn, 0)

@@ -141,7 +141,10 @@ def joined_batches(batches: list[Batch]) -> Batch:
 
 
 def numbered(keys: I64) -> tuple[I64, I64]:
-    """Return a number for each distinct key of at least 0, and the first place of each number."""
+    """Assign a number to each distinct key, in ascending order; keys must be at least 0.
+
+    Return the number of each key, and the first index of each number.
+    """
     order = np.argsort(keys)  # faster than np.unique, whose order is stable
     is_new = np.diff(keys[order], prepend=-1) != 0
     numbers = np.empty(len(keys), dtype=np.int64)

@@ -360,8 +360,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "how to combine shards: average models once (mixture) or every epoch (iterate), vote, or "
-        "sum gradients",
+        "combine shards: average models once (mixture) or every epoch (iterate), vote, or sum "
+        "gradients",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,

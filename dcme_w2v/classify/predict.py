@@ -255,7 +255,7 @@ def predict(
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
     labels are the most probable one and those whose probability is at least the model's threshold,
     as in `test`. With `min_probability`, only labels with at least this probability are included,
-    which may be none.
+    so a document can have no labels.
     """
     if is_by_token(model):
         if count != 1 or min_probability is not None:

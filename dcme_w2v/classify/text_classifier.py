@@ -107,9 +107,9 @@ class TextClassifier(ProtocolEstimator):
         X : iterable of str, bytes or token lists, such as a list or a Series
         y : iterable, of as many labels, or lists of labels; or matrix, shape (texts, labels)
             Labels are text, integers or booleans. If y has lists of labels, a text may have several
-            labels; an empty list means that it has none of them, and None that it is unlabeled.
-            `predict` then returns lists. With a dense or sparse indicator matrix, `predict` returns
-            such a matrix.
+            labels. An empty list means that no label applies to the text, and None means that the
+            text is unlabeled. `predict` then returns lists. If y is a dense or sparse indicator
+            matrix, `predict` also returns an indicator matrix.
         sample_weight : array, shape (texts,), optional
             Weights of the texts, of which only the proportions matter: a text with weight 2 counts
             as two texts in features, training, the choice of settings and calibration; a text with
@@ -277,7 +277,7 @@ class TextClassifier(ProtocolEstimator):
         topn : int
             Number of labels; 0: all labels whose probability is at least the model's threshold.
         min_probability : float, optional
-            Return only labels with at least this probability, which may be none.
+            Return only labels with at least this probability; a list can be empty.
         """
         return self.model_.predict_top(X, topn, min_probability, self.threads)
 

@@ -44,7 +44,7 @@ class _Terminate:
         raise Terminated(number)
 
     def send_again(self, number: int) -> None:
-        """Send a signal until its handler raises, because one can precede a blocking call."""
+        """Send a signal repeatedly until its handler raises, even if a blocking call has begun."""
         if HANGUP is not None:
             signal.signal(HANGUP, self)
         self._raised.clear()

@@ -50,7 +50,7 @@ class Shard:
     Attributes
     ----------
     spans : tuple of Span
-        Files or ranges of them, in order.
+        Files or ranges of files, in order.
     sizes : tuple of (int or None)
         Stored sizes of the files on the machine that runs the program; None if unknown.
     """
@@ -248,9 +248,10 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return the words in each part that can reach the minimum count; also return statistics.
+    """Return the words in each part that can reach the minimum count.
 
-    Also returns how often a word that some shards dropped may occur.
+    Also return the statistics of the shards, and how often a word that some shards dropped may
+    occur.
 
     Parameters
     ----------

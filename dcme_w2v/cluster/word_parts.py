@@ -40,7 +40,7 @@ def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
     ids : ndarray, shape (n,)
         The ids of all runs.
     index : ndarray of uint32, shape (n,)
-        For each of them, the id in the table.
+        For each id in `ids`, the id of the same word in the table.
     """
     whole, parts = core.Table(), list[Array]()
     found = [np.zeros(0, dtype=np.uint32)]

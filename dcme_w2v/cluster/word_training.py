@@ -349,7 +349,7 @@ class Cluster(run.Machine):
 def load(
     shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
-    """Encode the text of a shard; return the encoded text and statistics."""
+    """Encode the text of a shard; return the encoded text, and its size, hash and word counts."""
     found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}

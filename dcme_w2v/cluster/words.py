@@ -164,8 +164,8 @@ class Plan:
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
         the slope of the logistic function s times the second moment of the context vector h. An
         input row is in C contexts for each token of the word, and learns from 1 + `negative` output
-        rows in each context. It is 1 / C of h, but the C rows of a context take the same step: h
-        moves by all of the step.
+        rows in each context. An input row contributes 1 / C of h, but the C rows of a context take
+        the same step, so h moves by the whole step.
 
         Parameters
         ----------

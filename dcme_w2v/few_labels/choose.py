@@ -38,7 +38,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     area : float
         Out-of-fold area under the ROC curve; 0.5 if there are too few documents.
     count : int
-        Number of labeled documents that were used; the number of unlabeled ones is the same.
+        Number of labeled documents that were used; as many unlabeled documents were used.
     """
     random = np.random.default_rng(data.options.seed)
     # Count a document with several labels only once.
@@ -128,7 +128,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if the supervised model is better than all that use unlabeled documents."""
+    """Return a message if the supervised model is better than the other models."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:

@@ -1,4 +1,4 @@
-"""Train an initial model, several rounds, and a final model on labeled and unlabeled rows.
+"""Train an initial model, levels and a final model on labeled and unlabeled rows.
 
 This is the procedure of Suzuki and Nagata (AAAI 2014), but with log ratios as impacts, weights of
 the levels learned from out-of-fold scores, and several rounds. The levels form a fused model, which
@@ -356,7 +356,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
     """Return the fused features of labeled rows, with the scores of the model `base` appended.
 
-    A class without training documents in the initial model gets the lowest score of the others.
+    A class without training documents in the initial model gets the lowest of the other scores.
     """
     parts = evidence.parts(data.features_of_levels())
     if base is None:

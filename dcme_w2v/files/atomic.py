@@ -39,10 +39,10 @@ def atomic_write(path: PathLike, named: PathLike | None = None) -> Iterator[Bina
     """Open a temporary file that replaces `path` only if the block succeeds.
 
     The bytes go to a temporary file beside the target, which is flushed to the disk and renamed at
-    the end, and removed when the block raises. The next write to the same target removes what a
-    killed process has left. A symbolic link is kept, and the file that it points to is replaced.
-    Devices and pipes are written to directly; ``-`` is standard output. A file whose name ends in
-    .gz, .bz2, .xz or .zst is compressed. Errors name the path `named`, or `path` by default.
+    the end, and removed when the block raises. The next write to the same target removes the
+    temporary files of killed processes. A symbolic link is kept, and the file that it points to is
+    replaced. Devices and pipes are written to directly; ``-`` is standard output. A file whose name
+    ends in .gz, .bz2, .xz or .zst is compressed. Errors name the path `named` (default: `path`).
 
     Raises
     ------

@@ -123,7 +123,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
-        """Return the log-probabilities of the labels, shape (rows, classes)."""
+        """Return each row's log-probability of every label, shape (rows, classes)."""
         matrix = check_features(self, X)
         return np.concatenate(list(self._model.log_probabilities(matrix, self.threads)))
 

@@ -1,8 +1,8 @@
 """Build a self-contained HTML page with vectors, a map, and a script that searches them.
 
 Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
-the user's text is never parsed as HTML. The page forbids all network by its
-Content-Security-Policy, and allows only its own script and style by their hashes.
+the user's text is never parsed as HTML. The page's Content-Security-Policy
+forbids all network access, and allows only the page's own script and style, identified by hashes.
 
 The map shows groups of similar rows. Without given labels they are k-means clusters of the centered
 unit vectors, and clusters of their centers for the coarser levels of zoom, so that each fine group

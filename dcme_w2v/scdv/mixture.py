@@ -96,7 +96,7 @@ class _Form:
         return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return ``log(weight * density)``, shape (n, k), without what all components share."""
+        """Return ``log(weight * density)``, shape (n, k), without the terms that all k share."""
         logits: NDArray[np.floating] = points @ self.linear
         logits += self.constants
         return logits

@@ -52,7 +52,8 @@ class ScdvOptions(Checked):
     )
     term_frequency: str | None = option(
         None,
-        "weight of n occurrences of a word: n (count), or 1 + ln(n) (log, the default for scdv)",
+        "weight of a word: its count, or log, which is 1 + ln(count) (default: log for scdv, "
+        "otherwise count)",
         choices=("count", "log"),
         advanced=True,
     )

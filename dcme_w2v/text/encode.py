@@ -81,7 +81,7 @@ class EncodedCorpus(CountedCorpus):
         The held-out lines, encoded as `ids`. Their tokens are not counted, so that words that are
         frequent only there are not in the vocabulary.
     held_out_tokens : int
-        Number of held-out tokens, including out-of-vocabulary ones.
+        Number of held-out tokens, including out-of-vocabulary tokens.
     unk_tokens : int
         Number of out-of-vocabulary tokens that became the word `unk`; they are included in `ids`.
     """

@@ -77,9 +77,9 @@ def select_vocabulary(
     table : core.Table
         All words.
     counts : ndarray of int64
-        Their counts in the corpus.
+        The counts of the words in the corpus.
     options : VocabularyOptions
-        Applies to words that are not given; `max_vocab` includes given ones.
+        Applies to words that are not given; `max_vocab` includes the given words.
     unk : int, optional
         The ID of the word that replaces all other words; not kept if there are no others.
     lost : int

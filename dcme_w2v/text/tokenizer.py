@@ -208,7 +208,7 @@ class Tokenizer:
 
     @classmethod
     def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
-        """Return the tokenizer that is most similar to the one in a foreign tokenizer.json."""
+        """Return the tokenizer most similar to that in another program's tokenizer.json."""
         steps = json.dumps(layout.get("normalizer"))
         lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
         strips = '"StripAccents"' in steps or '"strip_accents": true' in steps

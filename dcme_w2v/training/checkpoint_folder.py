@@ -238,7 +238,7 @@ class CheckpointFolder:
         Raises
         ------
         ResourceError
-            The checkpoint cannot be written; earlier ones are unchanged.
+            The checkpoint cannot be written; earlier checkpoints are unchanged.
         """
         before = self.generations()
         number = int(before[-1].stem) + 1 if before else 1

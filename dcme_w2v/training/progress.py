@@ -130,8 +130,8 @@ class Reporter:
     def epoch(self, record: Fields) -> None:
         """Report the measures of an epoch or round: "epoch 2: loss 1.234, 5.6 s".
 
-        The loss is missing if none was sampled, as in an epoch of a few tokens. The JSON log has
-        all held-out scores; the line has the main ones within 100 characters.
+        The loss is missing if no loss was sampled, as in an epoch of a few tokens. The JSON log has
+        all held-out scores, and the line has only the main scores, in at most 100 characters.
         """
         loss = plain(record["loss"])
         step = "round" if "round" in record else "epoch"

@@ -25,7 +25,7 @@ class TrainingRun(ABC):
     ----------
     trainer : Trainer
     settings : mapping
-        All options as used, by name; a resumed run must have the same.
+        All options as used, by name; a resumed run must have the same options.
 
     Attributes
     ----------

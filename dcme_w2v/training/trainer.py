@@ -30,7 +30,8 @@ class Progress:
     ----------
     trained, subsampled, without_context : int
         Numbers of tokens that were targets, that subsampling dropped, and that were alone in their
-        sentence. For documents, `trained` counts instances, one per label; the others are 0.
+        sentence. For documents, `trained` counts instances, one per label, and the other two
+        numbers are 0.
     loss : float
         Mean loss per instance since the start of the current epoch.
     lr : float

@@ -119,9 +119,9 @@ class LanguageModel:
         """Return the log-likelihood of a corpus, predicting each token from its context.
 
         Sentences are as in training; with --sentences=paragraphs, each item of a list is one
-        sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. Keys:
-        `log_probability`, `log_mean_probability`, for negative sampling the same with
-        `_with_noise`, and `words`.
+        sentence. Out-of-vocabulary tokens are dropped, or become the word of --unk. The keys are
+        `log_probability`, `log_mean_probability` and `words`. For negative sampling, the first two
+        also exist with the suffix `_with_noise`.
         """
         paths, sentences = paths_or_sentences(corpus)
         in_list = sentences is not None and self.sentences == "paragraphs"

@@ -132,7 +132,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
     """Return the vocabulary word with the most similar spelling, or None if none is similar enough.
 
     A word that differs only in case, Unicode form or separator comes first, then a similarly
-    spelled word among the most frequent ones.
+    spelled word among the most frequent words.
     """
     for other in (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
@@ -142,7 +142,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Convert a word, a vector, or several of them to a list; None becomes an empty list."""
+    """Return a list of words and vectors, given None, a word, a vector, or several of these."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):

@@ -138,9 +138,9 @@ class Vectors(WordTables, metaclass=_Habits):
             Read the first rows only.
         mmap : bool
             Memory-map the vectors of a large .safetensors file, or the n-grams' vectors of
-            a fastText model; then what uses all of them checks that they are finite. Text and
-            binary files are always read. A mapped file must not be cut or written into, but may be
-            replaced.
+            a fastText model. Methods that use all mapped vectors check that the vectors are finite.
+            Text and binary files are always read. A mapped file must not be truncated or changed,
+            but may be replaced.
 
         Returns
         -------

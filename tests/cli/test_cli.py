@@ -263,7 +263,7 @@ ERRORS = [
     ("classify shrink k --output o --holdout -", "because the held-out documents are read twice"),
     ("info .", "a folder without checkpoints or static embeddings"),
     ("info nowhere", "there is no such file"),
-    ("info -", "info cannot read; use a file"),
+    ("info -", "info cannot read; save the data to a file"),
     ("eval likelihood v.txt h.txt", "requires its context vectors; train with --output-tables"),
     ("eval likelihood ta", "pass a corpus"),
     ("predict-word -", "standard input"),

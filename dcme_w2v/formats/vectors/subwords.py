@@ -94,9 +94,10 @@ class Subwords:
 
         Parameters
         ----------
-        words : Words, n of them
+        words : Words
+            The n words.
         own : ndarray of float32, shape (n, d), optional
-            Their own rows, if they are in the vocabulary.
+            The words' own rows, if the words are in the vocabulary.
         """
         matrix = np.empty((len(words), self.rows.shape[1]), dtype=np.float32)
 
