@@ -1,6 +1,6 @@
 """Load or describe word vectors, models and checkpoint folders (`load` and `info`).
 
-Both detect the kind from the content.
+Both functions detect the kind of a file from its content.
 """
 
 from collections.abc import Mapping

@@ -171,7 +171,7 @@ def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Cal
     """Fit the slopes and the constant of a logistic calibration to binned document-label pairs.
 
     As in Platt's paper, the targets are (n + 1) / (n + 2) for the n relevant pairs and 1 / (m + 2)
-    for the m others. The slopes of neighboring pieces differ only if the pairs support it.
+    for the m other pairs. The slopes of neighboring pieces differ only if the pairs support it.
     """
     relevant = relevance(labels, scores.shape[1])
     bins = np.rint(np.clip(scores, -FARTHEST, FARTHEST) * BINS).astype(np.int64)

@@ -1,10 +1,10 @@
 """Choose training settings by comparing candidates on held-out documents.
 
 A `Stage` has candidate settings: the first candidate is kept unless another one is clearly better.
-If there are few candidates, all are trained on all folds. If there are many, all are first trained
-on a part of the documents, and only the best third continues (successive halving: Jamieson and
-Talwalkar 2016). Each trial has one thread, and several trials run at a time, so that the choice
-does not depend on the number of threads.
+If there are few candidates, all candidates are trained on all folds. If there are many, they are
+first trained on a part of the documents, and only the best third continues (successive halving:
+Jamieson and Talwalkar 2016). Each trial has one thread, and several trials run at a time, so that
+the choice does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ class Problem:
     def open(self, setting: Setting) -> Setting:
         """Remove the values that the user's options determine from a setting.
 
-        A given final learning rate also fixes the initial one, because both define one schedule.
+        A given final learning rate also fixes the initial learning rate, because both define one
+        schedule.
         """
         fixed = {"lr"} if self.given.min_lr is not None else set()
         return {

@@ -422,7 +422,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         """Return each row's score for every class, shape (rows, classes).
 
         With two classes, the result is the difference of their scores, shape (rows,), as in
-        scikit-learn; with an indicator matrix of two labels, it is the scores of both.
+        scikit-learn; with an indicator matrix of two labels, the result contains the scores of both
+        labels.
         """
         if self._indicator is not None:
             return self._scores(X)

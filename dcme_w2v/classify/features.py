@@ -323,7 +323,8 @@ class TextFeatures:
     def _chosen(self, counted: Counted, count: int) -> tuple[CompressedRows, F64]:
         """Choose the `count` most frequent columns of each block.
 
-        Return their counts, and the total weight of the documents that contain each.
+        Return the counts of the columns, and the total weight of the documents that contain each
+        column.
         """
         words, grams, subwords = counted.words, counted.grams, counted.subwords
         every, totals = counted.counts, counted.totals

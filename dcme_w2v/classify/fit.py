@@ -294,7 +294,7 @@ def _best_offsets(scores: F64, labels: list[Any], counts: F64, weights: F64) -> 
     """Return the score offsets, based on label frequencies, that improve nDCG@5 most.
 
     After few epochs, the scores of rare labels are too low (logit adjustment, Menon et al. 2021).
-    All offsets are 0 if none is clearly better.
+    All offsets are 0 if no other offsets are clearly better.
     """
     relevant = relevance(labels, len(counts))
     has = relevant.any(axis=1)

@@ -83,10 +83,10 @@ def check_scores(scores: NDArray[np.floating]) -> None:
 class Reliability:
     """A comparison of predicted probabilities with observed frequencies in ten bins.
 
-    If documents have one label, the probability of the best class is compared with its accuracy. If
-    they have several, each label's probability, if at least `LEAST_SHOWN`, is compared with how
-    often documents have the label. The expected calibration error is the mean difference, weighted
-    by the number of probabilities in a bin.
+    If each document has one label, the probability of the best class is compared with its accuracy.
+    If documents have several labels, each probability of at least `LEAST_SHOWN` is compared with
+    how often documents have the label. The expected calibration error is the mean difference,
+    weighted by the number of probabilities in a bin.
     """
 
     def __init__(self) -> None:

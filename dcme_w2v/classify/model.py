@@ -216,8 +216,8 @@ class Predictor(Sealed, Shown, ABC):
     ) -> Any:
         """Return the most probable class of each text, shape (texts,).
 
-        A model with several labels returns lists: the classes whose probability is at least
-        `threshold`, and always the most probable one.
+        A model with several labels returns lists: the most probable class, and all classes whose
+        probability is at least `threshold`.
 
         Parameters
         ----------
@@ -253,8 +253,8 @@ class Predictor(Sealed, Shown, ABC):
         ----------
         texts : iterable of str, bytes or token lists
         topn : int
-            Number of classes; 0: the most probable class, and all whose probability is at least
-            `threshold`.
+            Number of classes. If 0, return the most probable class, and all classes whose
+            probability is at least `threshold`.
         min_probability : float, optional
             Return only classes with at least this probability; a list can be empty.
         threads : int, optional
@@ -290,8 +290,8 @@ class Predictor(Sealed, Shown, ABC):
         """Return a class's highest-weighted features, or the contributions of a text's features.
 
         Without a text, these are the features with the highest weights for the class. With a text,
-        they are its features that change the difference between the scores of the class and of the
-        best other class most.
+        these are the features of the text that contribute most to the difference between the scores
+        of the class and of the best other class.
 
         Parameters
         ----------

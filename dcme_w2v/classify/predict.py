@@ -253,9 +253,9 @@ def predict(
 
     A model that classifies tokens yields a list of token, tag and probability for each sentence.
     Text is read some lines at a time, and labels of the documents are ignored. If `count` is 0, the
-    labels are the most probable one and those whose probability is at least the model's threshold,
-    as in `test`. With `min_probability`, only labels with at least this probability are included,
-    so a document can have no labels.
+    labels are the most probable label and all labels whose probability is at least the model's
+    threshold, as in `test`. With `min_probability`, only labels with at least this probability are
+    included, so a document can have no labels.
     """
     if is_by_token(model):
         if count != 1 or min_probability is not None:
@@ -283,9 +283,9 @@ def write_predictions(
 
     Each line of text has the kept columns, and then every label and its probability. JSON objects
     and tables have the kept columns, `label` and `probability`, and also `labels` and
-    `probabilities` if `count` is not 1. If no label is predicted, these are empty or null. If a
-    kept column has the same name, the prefix ``predicted_`` is added. A sentence is an object with
-    `tokens`.
+    `probabilities` if `count` is not 1. If no label is predicted, the label fields are empty or
+    null. If a kept column has the same name, the prefix ``predicted_`` is added. A sentence is an
+    object with `tokens`.
     """
     path, by_token = output or STANDARD, is_by_token(model)
     form = form_of(path, as_json)

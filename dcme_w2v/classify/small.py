@@ -168,7 +168,8 @@ def within(
     """Find the best compressed model whose file has at most `options.max_bytes` bytes.
 
     For each number of levels, as many weights are kept as fit. The model with the highest accuracy
-    is returned, or the one with the lowest loss if accuracies are equal or there is no measure.
+    is returned. If accuracies are equal or there is no measure, the model with the lowest loss is
+    returned.
     """
     assert options.max_bytes is not None
     if options.keep is not None:

@@ -275,7 +275,8 @@ class TextClassifier(ProtocolEstimator):
         ----------
         X : iterable of str, bytes or token lists
         topn : int
-            Number of labels; 0: all labels whose probability is at least the model's threshold.
+            Number of labels. If 0, return all labels whose probability is at least the model's
+            threshold.
         min_probability : float, optional
             Return only labels with at least this probability; a list can be empty.
         """
@@ -284,8 +285,8 @@ class TextClassifier(ProtocolEstimator):
     def predict(self, X: Iterable[Document], *, min_probability: float | None = None) -> Any:
         """Return the most probable label of each text, shape (texts,).
 
-        After `fit` with lists of labels, the result has lists: the labels whose probability is at
-        least the model's threshold, and always the most probable one.
+        After `fit` with lists of labels, the result has lists: the most probable label, and all
+        labels whose probability is at least the model's threshold.
 
         Parameters
         ----------

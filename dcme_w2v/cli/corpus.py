@@ -102,7 +102,7 @@ def phrases(
     CORPUS: files, folders or - for standard input; the input may be compressed. Joins pairs of
     words that occur together in lines more often than by chance. Lines without tokens are dropped.
     The table that --save-table writes contains the pass, left side, right side, count and score of
-    each phrase, separated by tabs. --read-table joins the phrases in such a table in other text.
+    each phrase, separated by tabs. --read-table joins the phrases in a saved table in other text.
     Command lines of word2phrase work unchanged. The command keeps all distinct words in memory, and
     pair counts up to the limit --memory.
     """

@@ -49,8 +49,8 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     """Train word vectors on text from this machine, and print the neighbors of some words.
 
     The text is the documentation in the installed files of Python, NumPy and SciPy. CORPUS: files
-    or folders to train on instead. The command requires no network, and writes a file only with
-    --collect or --documents.
+    or folders to train on instead of the documentation. The command requires no network, and writes
+    a file only with --collect or --documents.
     """
     import dcme_w2v
 

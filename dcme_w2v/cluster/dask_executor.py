@@ -329,8 +329,9 @@ class _Worker(_NoHttp, distributed.Worker):
 def _started(workers: int, security: Any) -> Iterator[Any]:
     """Start a scheduler and workers on this machine; all of them stop when this program ends.
 
-    They listen on the loopback interface only, with certificates that are made for this run: other
-    users could send tasks to them otherwise. They write to a private folder only.
+    The processes listen only on the loopback interface, with certificates that are made for this
+    run, because other users could otherwise send tasks to them. The processes write only to a
+    private folder.
     """
     common = {"host": "127.0.0.1", "protocol": "tls://", "security": security}
     options = {

@@ -3,7 +3,7 @@
 The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
 averaged by the number of documents that have the feature in each shard. A hash of a document's
 index selects its shard, because shards of different kinds of documents mix badly. The program sends
-documents to the workers, which need no files, and mixes what they return.
+documents to the workers, which need no files, and mixes the tables that the workers return.
 """
 
 import dataclasses

@@ -309,8 +309,8 @@ class Cluster(run.Machine):
     ) -> dict[str, Any]:
         """Return the resources that training requires, and the numbers of shards and rounds.
 
-        Also `tokens_a_round` of a shard, `bytes_a_round` that all workers together send, and
-        `worker_memory_bytes`.
+        The result also has `tokens_a_round` (per shard), `bytes_a_round` (sent by all workers
+        together) and `worker_memory_bytes`.
         """
         plan, shards = super().plan(job, corpus, ngrams), self._shards
         where = parsed(job.cluster or "")

@@ -85,9 +85,9 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
     Models that learn from unlabeled documents are far better than the supervised model on most sets
     of texts, but worse on some. The weighted sum with the highest likelihood is seldom worse than
-    any of them (stacking, Wolpert 1992). If the unlabeled documents come from another domain than
-    the labeled ones, cross-validation on the labeled documents does not show which model is best
-    for them, so the model that the options select is used.
+    any single model (stacking, Wolpert 1992). If the unlabeled documents come from another domain
+    than the labeled documents, cross-validation on the labeled documents does not show which model
+    is best for the unlabeled documents, so the model that the options select is used.
     """
     options = data.options
     given = str(options.final)

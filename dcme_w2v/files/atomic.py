@@ -101,7 +101,8 @@ def temporary_path(target: Path) -> Path:
 def remove_abandoned(folder: Path, targets: str) -> None:
     """Remove the temporary files of processes on this machine that have ended.
 
-    `targets` is a regular expression for the names of the files that they were to replace.
+    `targets` is a regular expression for the names of the files that the temporary files were to
+    replace.
     """
     part = rf"\.(?:{targets})\.{re.escape(platform.host())}-([0-9]+)-[0-9a-f]{{8}}\.part"
     with contextlib.suppress(OSError):

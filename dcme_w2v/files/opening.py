@@ -1,6 +1,6 @@
 """Open files from disk, standard input or a URL, and decompress the data if necessary.
 
-Formats are detected from magic bytes, not from the name.
+Formats are detected from magic bytes, not from file names.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ Result = tuple[str, str, Callable[[str], object]]
 def write_with_fallback(*results: Result, saved: str | None = None) -> None:
     """Write results to their targets, or to a fallback folder if a target cannot be written.
 
-    All are tried, because targets may be on different disks.
+    All results are tried, because targets may be on different disks.
 
     Parameters
     ----------

@@ -535,7 +535,7 @@ def _column(batch: Any, name: str) -> Any:
 def _names_of_labels(table: Table, schema: Any, column: str) -> list[str] | None:
     """Return the class names that the datasets library stored for a column of class numbers.
 
-    The datasets library stores them in the schema of the file and, for a folder, in
+    The datasets library stores the names in the schema of the file and, for a folder, in
     dataset_info.json.
     """
     found: Any = None
@@ -629,7 +629,8 @@ def _joined(values: list[Any]) -> bytes | None:
 def _rows_at_once(path: str, metadata: Any) -> int:
     """Return how many rows of a Parquet file to decode at once.
 
-    The metadata of single columns is not read, because pyarrow ends the process if it is damaged.
+    The metadata of single columns is not read, because damaged metadata makes pyarrow end the
+    process.
 
     Raises
     ------

@@ -390,8 +390,8 @@ def token_documents(sentences: Iterator[Sentence]) -> Iterator[Document]:
 def token_features(tokens: Sequence[str]) -> Iterator[list[str]]:
     """Yield the feature names of each token in a sentence.
 
-    These are the words up to two places away, pairs of neighbors, shapes (``Xx`` for Paris, ``0``
-    for 1984), prefixes and suffixes of up to four characters.
+    The features are the words up to two places away, pairs of neighbors, shapes (``Xx`` for Paris,
+    ``0`` for 1984), prefixes and suffixes of up to four characters.
     """
     lower = [START, START, *(token.lower() for token in tokens), END, END]
     shapes = [START, *map(shape, tokens), END]

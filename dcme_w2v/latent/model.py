@@ -133,8 +133,8 @@ class LatentClassifier(Predictor):
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
         """Describe each latent class by its size, label probabilities and most specific words.
 
-        The words are those whose weights favor this class over others most, multiplied by their
-        `specificity`, in which the log of documents / documents with the word is idf - 1.
+        The most specific words have the highest product of a weight that favors this class and the
+        word's `specificity`, in which the log of documents / documents with the word is idf - 1.
         """
         found, count = [], whole_number("count", count)
         weights = self.feature_weights()

@@ -135,10 +135,10 @@ def parameters(
 ) -> Callable[[C], C]:
     """Return a class decorator that turns a dataclass's options into estimator parameters.
 
-    The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
-    renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
-    class's docstring are replaced by parameter lists. Methods work on a copy of the attributes, and
-    those that fit replace the attributes by this copy at the end.
+    The constructor only stores the parameters, as scikit-learn requires; `options_of` checks them.
+    `seed` is renamed to `random_state`, and `verbose` is added. The lines ``{options}`` and
+    ``{verbose}`` in the class's docstring are replaced by parameter lists. Methods work on a copy
+    of the attributes, and methods that fit replace the attributes by this copy at the end.
 
     Parameters
     ----------

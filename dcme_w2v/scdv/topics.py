@@ -114,7 +114,7 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
     and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum
     2011, Optimizing semantic coherence in topic models). A v that occurs in no document counts as
-    if it occurred in one.
+    if it occurred in one document.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Find near-duplicates: pairs of documents that share most of their character n-grams.
 
-The similarity of two documents is the total weight of the n-grams in both, divided by that of the
-n-grams in either (Jaccard 1912), where the weight of an n-gram is its idf. Only documents that
-share some of their rarest words are compared.
+The similarity of two documents is the total weight of the n-grams in both documents, divided by the
+total weight of the n-grams in either document (Jaccard 1912), where the weight of an n-gram is its
+idf. Only documents that share some of their rarest words are compared.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t o
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
 
 The sum is divided by its upper bound, so that word scores and n-gram scores can be added. Words
-rank all documents. N-grams and vectors only rerank the best of them and have no index of their own:
-the n-grams of a document are those of its words, and only the query's n-grams are counted.
+rank all documents. N-grams and vectors only rerank the best documents and need no separate index:
+the n-grams of a document are the n-grams of its words, and only the query's n-grams are counted.
 """
 
 from __future__ import annotations

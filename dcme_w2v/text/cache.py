@@ -30,7 +30,7 @@ REMEDY = "set TMPDIR to another folder"
 class IdCache:
     """Token IDs that are written in blocks, rewritten in place and finally memory-mapped.
 
-    They are in an unnamed file in the system's folder for temporary files.
+    The IDs are in an unnamed file in the system's folder for temporary files.
 
     Parameters
     ----------

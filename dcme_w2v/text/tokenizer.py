@@ -7,7 +7,7 @@ selectors are dropped:
 >>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
 ['das', 'café', '3', 'euro']
 
-The rule is one that a `tokenizer.json` of Hugging Face's tokenizers can state exactly, see
+A `tokenizer.json` file of Hugging Face's tokenizers can express this rule exactly; see
 `Tokenizer.to_json`.
 """
 

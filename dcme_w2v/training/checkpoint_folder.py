@@ -1,10 +1,11 @@
 """Write and read checkpoints, which are files with the complete state of a run.
 
-A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
-run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
-word vectors) and `state`, the state of the objective and of the threads in the C core's format; the
-record has the options, a fingerprint of the data, the position and a checksum. A
-resumed run may have moved its corpus, and may use other kernels, which change only the last digits.
+A folder has the last two checkpoints, such as `000006.safetensors` and `000007.safetensors`. The
+arrays are the tables of the run (for words `vectors`, `context` and the words themselves, so that
+such a file can be read as word vectors) and `state`, the state of the objective and of the threads
+in the C core's format; the record has the options, a fingerprint of the data, the position and a
+checksum. A resumed run may have moved its corpus, and may use other kernels, which change only the
+last digits.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ class Executor:
 def on_cluster(name: str) -> Any:
     """Import a function or class of `dcme_w2v.cluster`, given a name like ``"shards:count_on"``.
 
-    The cluster modules import those for one machine, which therefore import the cluster modules
-    only when a cluster is used.
+    The cluster modules import the modules for one machine. The modules for one machine therefore
+    import the cluster modules only when a cluster is used.
     """
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(f"dcme_w2v.cluster.{module}"), attribute)

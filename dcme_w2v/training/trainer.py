@@ -254,8 +254,8 @@ SPARE = CACHE_LINE // 4  # extra float32 items, which allow a table to start at 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
     """Return a table of zeros that is aligned to cache lines, with shape (rows, stride >= dim).
 
-    The stride is that of a table with `as_for` rows (default: `rows`). Rows are accessed
-    at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
+    The stride is the same as for a table with `as_for` rows (default: `rows`). Rows are accessed at
+    random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
     whereas `np.zeros` may reuse freed memory.
     """
     stride = core.row_stride(rows if as_for is None else as_for, dim)

@@ -1,10 +1,10 @@
 """Find the words whose vectors differ most between two texts.
 
-The vectors of each file are aligned with those of the first by orthogonal Procrustes on frequent
-shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
-change, ACL). Vectors of one text also differ between seeds, especially for rare words. A change is
-therefore divided by the difference between seeds, and this ratio is compared with those of words
-that have similar counts.
+The vectors of each file are aligned with the vectors of the first file by orthogonal Procrustes on
+frequent shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of
+semantic change, ACL). Vectors of one text also differ between seeds, especially for rare words. A
+change is therefore divided by the difference between seeds, and this ratio is compared with the
+ratios of words that have similar counts.
 """
 
 from collections.abc import Sequence

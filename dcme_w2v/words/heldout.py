@@ -1,6 +1,6 @@
 """Score held-out text after each training epoch.
 
-The names of all figures begin with "heldout_": the log-probabilities of the exact softmax (see
+The names of all measures begin with "heldout_": the log-probabilities of the exact softmax (see
 `dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
 added to the scores, and for DCME the dual bound of its clusters and its gap to the log-likelihood.
 """

@@ -194,9 +194,9 @@ def ids_of(
 def biases_of(counts: I64, options: Mapping[str, Any]) -> list[F32]:
     """Return the biases that are added to dot products before the softmax is computed.
 
-    The first one is the log prior. Negative sampling adds a second one, the log of the noise
-    distribution, which its scores do not include. Each is the log of counts to a power, up to a
-    constant.
+    The first vector of biases is the log prior. For negative sampling, the second vector is the log
+    of the noise distribution, which the scores do not include. Each bias is the log of a count to a
+    power, up to a constant.
     """
     powers = [float(options.get("prior") or 0)]
     if options.get("objective") == "ns":

@@ -1,8 +1,8 @@
 """Declare options for training, writing and converting word vectors, and the presets.
 
-word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
-(all tokens, a wide window, no subsampling) and good similarities need different settings;
-docs/decisions/likelihood.md has the figures.
+Command lines of word2vec.c get word2vec.c's defaults, so that they reproduce its results. A high
+likelihood (all tokens, a wide window, no subsampling) and good similarities need different
+settings; docs/decisions/likelihood.md has the measurements.
 """
 
 import dataclasses

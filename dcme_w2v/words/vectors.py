@@ -500,7 +500,8 @@ def how_made(vectors: Vectors) -> str:
 def counts_by_order(words: int) -> F64:
     """Estimate word counts by Zipf's law; the words are sorted by descending frequency.
 
-    Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
+    Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last word occurs 5
+    times.
     """
     return _RAREST * (words + _SHIFT) / (np.arange(words, dtype=np.float64) + _SHIFT)
 
@@ -508,8 +509,8 @@ def counts_by_order(words: int) -> F64:
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
     """Return vectors, loaded from a path if necessary, with a tokenizer for new text.
 
-    By default, the rule is that of the training text. If the vocabulary looks as if the rule
-    ``words`` had prepared the text, that rule is used with a warning.
+    By default, new text is tokenized like the training text. If the vocabulary looks as if the
+    tokenizer ``words`` had prepared the training text, ``words`` is used, with a warning.
     """
     v, tokenizer = load_if_path(vectors), Tokenizer.of(tokenize)
     manifest = v.manifest or {}
