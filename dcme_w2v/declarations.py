@@ -227,7 +227,7 @@ class Checked:
 def with_preset(items: Iterable[Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
     """Fill in a preset's values for options that the user has not set.
 
-    An invalid preset is left to the check of its choices, whose error lists the valid ones.
+    An invalid preset is left to the check of its choices, whose error lists the valid presets.
     """
     for item in items:
         if (values := item.presets.get(given.get(item.name, ""))) is not None:
@@ -307,7 +307,7 @@ def check_conflicts(
     ----------
     declared : iterable of Declaration
     values : mapping
-        Options and other arguments by name; missing ones have their defaults.
+        Options and other arguments by name; missing options have their defaults.
     given : container of str
         The names of the options that the user has given; only these cause warnings.
 
@@ -350,7 +350,7 @@ def _conflicts(
             other = flag_of(name)
             yield (
                 f"has no effect with {other}",
-                f"is not supported with {other}; remove one of them",
+                f"is not supported with {other}; omit one of the two options",
             )
 
 

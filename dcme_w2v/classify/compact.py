@@ -1,7 +1,7 @@
 """Encode the arrays of compressed models: signed levels, idf values, words, sorted integers.
 
-All of them are compressed with zlib: ascending numbers as differences, and words without the prefix
-that each shares with the previous word.
+All arrays are compressed with zlib. Ascending numbers are stored as differences, and each word is
+stored without the prefix that it shares with the previous word.
 """
 
 from __future__ import annotations

@@ -387,7 +387,8 @@ class Task:
     learned, sample_weight
         The documents, instances, `classes` and `options` for the learner, and the instance weights.
     weights : Weights
-        The current weights, or those of the best epoch after training. Trees have none.
+        The current weights or, after training, the weights of the best epoch. Trees have no
+        weights.
     scorer : Scorer
         What scores documents so far: the weights, votes or trees.
     records : list of dict

@@ -77,8 +77,8 @@ class TextClassifier(ProtocolEstimator):
     classes_ : ndarray, shape (classes,)
         The labels, sorted; the columns of an indicator matrix.
     coef_ : ndarray of float32, shape (classes, features), or (1, features) of two classes
-        Weights; if each text has one of two classes, the weights of the second class minus those of
-        the first.
+        Weights; if each text has one of two classes, the weights of the second class minus the
+        weights of the first class.
     intercept_ : ndarray of float32, shape (classes,), or (1,)
         Biases; ``transform(X) @ coef_.T + intercept_`` equals the `decision_function`.
     model_ : Predictor

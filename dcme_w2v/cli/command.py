@@ -237,8 +237,8 @@ class Group(click.Group):
 
 # ---- compatibility with the command lines of word2vec.c and word2phrase ----
 
-# For each switch of word2vec.c or word2phrase, maps each valid value to an option and the option's
-# value, or to None if the value requires no option.
+# Each valid value of a word2vec.c or word2phrase switch stands for an option and the option's
+# value, or for None if the value requires no option.
 SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
     "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
     "binary": {"0": ("format", "text"), "1": ("format", "binary")},

@@ -194,9 +194,9 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> tuple[CountedCorpus, Future]:
-    """Count the words of all shards; the result equals that of `text.encode.count`.
+    """Count the words of all shards, with the same result as `text.encode.count`.
 
-    Also returns the future of the vocabulary, which is on a worker.
+    Also return the future of the vocabulary, which is on a worker.
 
     Parameters
     ----------

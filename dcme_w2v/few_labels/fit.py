@@ -256,7 +256,7 @@ def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> 
 
 
 def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
-    """Train a model on its most confident predictions, using more of them in each step."""
+    """Train a model on its most confident predictions, using more predictions in each step."""
     reporter.stage("self-training", None, "documents")
     for step in range(1, initial.SELF_TRAINING_STEPS + 1):
         count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS

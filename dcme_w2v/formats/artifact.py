@@ -1,6 +1,6 @@
 """Read and write native files: safetensors files with arrays and a metadata record.
 
-The layout is that of safetensors, so that its libraries can read these files. Nothing is pickled::
+Libraries for safetensors can read these files, because the layout is the same. Nothing is pickled::
 
     8 bytes   length of the header, little-endian
     header    JSON: dtype, shape and data_offsets of each array by name, and ``__metadata__``, in

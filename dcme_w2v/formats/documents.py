@@ -316,7 +316,7 @@ class Sentence(NamedTuple):
 def read_sentences(
     corpus: Sequence[Source], *, encoding_errors: str = "strict"
 ) -> Iterator[Sentence]:
-    """Read tagged sentences in order; the parameters are the same as those of `read_documents`.
+    """Read tagged sentences in order; `read_documents` describes the parameters.
 
     Raises
     ------

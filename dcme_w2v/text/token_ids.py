@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     starts : ndarray of int64, shape (n + 1,)
         Document i is at starts[i] .. starts[i + 1] - 1.
     ids : ndarray of uint32
-        Word IDs; those of out-of-vocabulary words are at least the vocabulary size.
+        Word IDs; IDs of out-of-vocabulary words are at least the vocabulary size.
     """
 
     starts: I64

@@ -46,7 +46,7 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Number of tokens or instances that were processed, including skipped ones."""
+        """Number of processed tokens or instances, including skipped tokens."""
         return self.trained + self.subsampled + self.without_context
 
 

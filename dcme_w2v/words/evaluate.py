@@ -1,8 +1,8 @@
 """Evaluate word vectors on analogy questions and on rated pairs of words.
 
-On the same file, the results equal those of `evaluate_word_analogies` and
-`evaluate_word_pairs` in gensim 4: words are compared in upper case, the most frequent
-of several spellings is used, and the vocabulary is limited to the first `limit` words.
+On the same file, the results equal the results of `evaluate_word_analogies` and
+`evaluate_word_pairs` in gensim 4: words are compared in upper case, the most frequent of several
+spellings is used, and the vocabulary is limited to the first `limit` words.
 """
 
 import itertools
@@ -300,7 +300,7 @@ def _numbered_questions(
     known: int,
     limit: int | None = None,
 ) -> tuple[I64, Bools]:
-    """Return questions as row indices of words (-1 if unknown), and which ones are covered."""
+    """Return questions as row indices of words (-1 if unknown), and a mask of covered questions."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))

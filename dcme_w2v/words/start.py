@@ -170,6 +170,9 @@ def _copy(
         if (there := vectors.words.find(word)) is not None
     ]
     if not found:
-        raise UsageError(f"{name} has no word in common with the corpus; use other vectors")
+        raise UsageError(
+            f"{name} has no word in common with the corpus; use vectors for the language and the "
+            "tokenization of the corpus"
+        )
     here, there = np.array(found).T
     table[here] = matrix[there]

@@ -192,7 +192,7 @@ ERRORS = [
     ("train c.txt --output o --preset vektors", "must be word2vec, similarity"),
     ("train c.txt --output o --init-vocab old", "--init-vocab old requires --init"),
     ("train c.txt --output o --init v.txt --init-vocab old --read-vocab voc",
-     "--init-vocab old is not supported with --read-vocab; remove one"),
+     "--init-vocab old is not supported with --read-vocab; omit one"),
     ("train c.txt --output o --init two.txt --init-vocab old --dim 2 --quiet",
      "words of --init; use other vec"),
     ("train c.txt --output o --init two.txt --init-vocab union --dim 2 --quiet --min-count 9999",

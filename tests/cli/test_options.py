@@ -132,7 +132,7 @@ class MadeUp(Checked):
     [
         ({"kind": "b", "size": 2}, "size=2 is not supported with kind=b; use kind=a"),
         ({"half": True}, "half requires size"),
-        ({"size": 2, "half": True, "whole": True}, "whole is not supported with half; remove one"),
+        ({"size": 2, "half": True, "whole": True}, "whole is not supported with half; omit one"),
         ({"kind": "b"}, None),
         ({"size": 2, "half": True}, None),
         ({"kind": "b", "more": 3}, None),
