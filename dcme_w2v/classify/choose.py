@@ -68,8 +68,8 @@ MOST_SQUARED = 4.0
 HELD_OUT = TRIAL_DOCUMENTS // (FOLDS - 1)
 # Settings are chosen only if there are at least MIN_COMPARED documents (MIN_TUNED with --tune).
 MIN_COMPARED, MIN_TUNED = 50, 10
-# A setting that is robust to wrong labels is chosen even if its held-out score is this much lower.
-# Wrong labels among the held-out documents hide the benefit of a setting that is robust to them.
+# A setting that is robust to wrong labels is chosen unless its held-out score is lower by more than
+# half a standard error, because wrong labels among the held-out documents hide its benefit.
 REGULARIZED = -CLEARLY / 2
 # After a first comparison on 1/KEPT of the documents, 1/KEPT of the candidates are trained on all.
 KEPT = 3
@@ -755,10 +755,11 @@ def choose(
 
 
 def factors_without_unknown(rows: AnyRows, held: I64, learned: I64) -> F64:
-    """Return the factor by which normalizing without unknown features lengthens each held-out row.
+    """Return the ratio of each held-out row's norm to its norm without unknown features.
 
-    A feature that no training row has gets no weight, but makes the other values of a row of unit
-    length smaller. When the model is used, such features have no column, so that scores are higher.
+    An unknown feature occurs in no training row. It has no weight, but lowers the other values of a
+    row with unit length. A finished model has no columns for unknown features, so its scores are
+    higher by this ratio.
     """
     is_known = np.zeros(rows.shape[1], dtype=bool)
     is_known[rows[learned].indices] = True

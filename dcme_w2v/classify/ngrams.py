@@ -153,9 +153,10 @@ def numbered(keys: I64) -> tuple[I64, I64]:
 
 
 def counts_of(rows: I64, columns: I64, count: int) -> tuple[I32, F32, I64]:
-    """Count how often each row contains each column; return columns, counts and row starts.
+    """Count how often each pair of a row index and a column index occurs.
 
-    ~column counts -1.
+    A pair with ~column counts -1. Return the column indices, counts and row starts of the sparse
+    matrix of all counts.
     """
     negative = columns < 0
     keys = rows << 33 | np.where(negative, ~columns, columns) << 1 | negative

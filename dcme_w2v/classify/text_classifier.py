@@ -195,7 +195,7 @@ class TextClassifier(ProtocolEstimator):
         if indicator is not None:
             absent = {*range(indicator.columns)}.difference(model.classes_.tolist())
             model.record[INDICATOR] = [indicator.is_sparse, indicator.dtype.str, sorted(absent)]
-        # The parameters of a loaded model record its training, so update them to the new training.
+        # Parameters that still have the values of the loaded model get the values of the new model.
         same = [name for name, value in known.items() if getattr(self, name) == value]
         changed = _parameters_of(model)
         self.set_params(**{name: changed[name] for name in same})

@@ -209,7 +209,7 @@ class Weights(Scorer):
         self.offset *= np.float32(factor)
 
     def shift(self, offsets: F64) -> None:
-        """Add a constant to each class's scores by changing the class's bias."""
+        """Add one offset per class to the scores, by changing the biases of the classes."""
         self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
 
     def blocks(self) -> Iterator[F32]:

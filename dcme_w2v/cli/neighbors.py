@@ -102,7 +102,7 @@ def _prompted() -> Iterator[str]:
 @flag("--among WORDS", "print only neighbors from this space-separated list of words")
 @flag(
     "--stability VECTORS...",
-    "vector files trained with other seeds; print how many files also list each neighbor",
+    "print how many of these files, trained with other seeds, also list each neighbor",
     name="others",
     multiple=True,
     path=READS,
@@ -173,7 +173,10 @@ def neighbors(
 
 
 def _in_lower_case(v: Vectors, word: str) -> str:
-    """Lowercase a word, with or without a sign, if only the lowercase word is in the vocabulary."""
+    """Return a word's lowercase form if only this form is in the vocabulary, or else the word.
+
+    The word may begin with the sign + or -.
+    """
     sign = word[:1] if word[:1] in ("+", "-") else ""
     known = word in v or (sign and word[1:] in v)
     return word if known or word.lower().removeprefix(sign) not in v else word.lower()

@@ -92,7 +92,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the choices that start with the typed text, or files if the value is a path."""
+        """Complete a value to a file name if it is a path, or else to one of the choices."""
         if getattr(param, "path", None):
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]

@@ -32,7 +32,7 @@ SLOPE = 0.25  # kappa, the maximum curvature of the logistic loss (reached at sc
 SCANNED_AT_ONCE = 1 << 16  # the search for a sentence end scans this many IDs at a time
 # Fields of `Progress` that count tokens.
 DONE = ("trained", "subsampled", "without_context")
-MIXED = ("ns", "nce")  # objectives that allow combining tables trained on several shards
+MIXED = ("ns", "nce")  # training objectives that --cluster supports
 # Block size in bytes; during a transfer, memory holds several copies of a block.
 BLOCK_BYTES = 32 << 20
 

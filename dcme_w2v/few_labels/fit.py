@@ -235,7 +235,10 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
 
 
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
-    """Fit the final model that the options select, or all models; return the models by name."""
+    """Fit models, and return a dictionary that maps the name of each model to the model.
+
+    Unless `of_all` is set, only the model that the option `final` selects is returned.
+    """
     weights, options = data.supervised(), data.options
     found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
     final = str(options.final)

@@ -311,8 +311,8 @@ def _check_one_form(forms: set[bool], form: bool) -> None:
     forms.add(form)
     if len(forms) > 1:
         raise ValueError(
-            "the label columns contain only 0 and 1 in some rows, but other values in other rows; "
-            "join the labels with | in one column"
+            "the label columns contain only 0 and 1 in some rows, but other values in other rows, "
+            "so it is not clear whether 0 and 1 are labels; join the labels with | in one column"
         )
 
 

@@ -224,7 +224,7 @@ def _map_of(array: Array) -> np.memmap[Any, Any] | None:
 
 
 def unit_vectors(rows: Array) -> Array:
-    """Divide the rows of a matrix (n, d) by their norms; zero rows stay zero."""
+    """Scale each row of a matrix (n, d) to unit length, except rows that contain only zeros."""
     with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     units: Array = rows / np.where(lengths > 0, lengths, 1)

@@ -30,7 +30,7 @@ from .index import GRAMS, Index, gram_rows
 from .options import SearchOptions
 
 KIND, VERSION = "search", 1
-BEGINNING = 200  # number of characters that results show from the start of each document
+BEGINNING = 200  # maximum number of characters that search results show per document
 LISTS = ("words", "names", "beginnings")
 COUNTS = ("count_starts", "count_columns", "count_values")
 OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")

@@ -27,6 +27,5 @@ class EncodeOptions(Checked):
     )
     unit: bool = option(
         False,
-        "scale sentence vectors to unit length (default: as recorded in a VECTORS folder, "
-        "otherwise no)",
+        "scale sentence vectors to unit length (default: off, unless a VECTORS folder enables it)",
     )

@@ -88,9 +88,8 @@ class IdCache:
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 raise OutOfMemoryError(
-                    f"{self._name} ({length * ID_BYTES / 1e6:,.1f} MB) cannot be mapped; raise the "
-                    "address-space limit (ulimit -v), because a mapping requires address space but "
-                    "no memory"
+                    f"{self._name} ({length * ID_BYTES / 1e6:,.1f} MB) cannot be mapped into the "
+                    "address space, whose limit is too low; raise the limit (ulimit -v)"
                 ) from error
             raise self._failure("mapped", error) from error
         self._file.close()

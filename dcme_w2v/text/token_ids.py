@@ -108,7 +108,7 @@ class Numbering:
         return self.lines(joined(texts))
 
     def lines(self, text: Text) -> Batch:
-        """Encode the texts in a byte string; each text ends in a line feed."""
+        """Encode texts, passed as a byte string with one text per line."""
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         with self.lock:

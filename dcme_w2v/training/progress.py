@@ -16,7 +16,7 @@ from dcme_w2v.files.atomic import STANDARD, open_log
 from dcme_w2v.files.opening import head_of, plain, read_text
 
 Fields = Mapping[str, Any]
-FIGURES = ("loss", "lr")  # names of the measures in progress lines and bars
+FIGURES = ("loss", "lr")  # fields that progress lines and bars display
 # Formats of tqdm progress lines; on an 80-column terminal, the bar itself is 12 columns wide.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"

@@ -46,7 +46,7 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section is syntactic, which is true if its name begins with "gram"."""
+        """Whether the questions are syntactic, as in sections whose names begin with "gram"."""
         return self.name.startswith("gram")
 
     @property

@@ -142,7 +142,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Return a list of words and vectors, given None, a word, a vector, or several of these."""
+    """Convert None, a word, a vector, or an iterable of words and vectors to a list."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):

@@ -235,7 +235,7 @@ class FileOptions(Checked):
     )
     init: str | None = option(
         None,
-        "initialize word vectors from this file, or both tables from an --output-tables file",
+        "file of initial word vectors; a file from --output-tables also provides context vectors",
         metavar="VECTORS",
         path="reads",
         group="Input",
@@ -250,8 +250,7 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "number of times to merge the shards' vectors; a multiple or divisor of --epochs (default: "
-        "at least 20)",
+        "number of rounds, after each of which shards merge their vectors (default: at least 20)",
         minimum=1,
         needs=("cluster",),
         advanced=True,

@@ -38,7 +38,7 @@ _SHIFT, _RAREST = 2.7, 5  # constants of Zipf's law in `counts_by_order`
 
 
 class _Habits(type):
-    """Metaclass whose error messages suggest replacements for attributes of other libraries."""
+    """Metaclass that suggests an alternative for a class attribute known from another library."""
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
@@ -458,7 +458,7 @@ class Vectors(WordTables, metaclass=_Habits):
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # cache only complete arrays, because other threads can read them
+            if limit is None:  # do not cache an array that lacks rows
                 self._inverse_lengths = known
         return known[:limit]
 

@@ -90,7 +90,7 @@ FAULTS = [
     Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "repair"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
     Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
-    Fault("lengths of the first rows are kept for all", "dcme_w2v/words", "            if limit is None:  # cache only", "            if True:  # cache only", "neighbors"),
+    Fault("lengths of the first rows are kept for all", "dcme_w2v/words", "            if limit is None:  # do not cache", "            if True:  # do not cache", "neighbors"),
     Fault("uSIF: weight of unseen words", "dcme_w2v/sentences", "unseen_weight=2.0", "unseen_weight=1.0", "sentences"),
     Fault("search: the tokenizer is not loaded", "dcme_w2v/search", "        found.tokenizer = Tokenizer.of_entry(model.description, str(path))\n", "", "search"),
     Fault("BM25: long documents are preferred", "dcme_w2v/search", "k1 * (1 - b + b * lengths / mean)", "k1 * (1 - b + b * mean / lengths)", "search"),

@@ -218,7 +218,7 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
     [
         ("convert v.safetensors m --tokenize words", "supported only with --to"),
         (f"{CONVERT} --unit", "omit --format"),
-        ("convert v.safetensors other --to sentence-transformers", "contains other files"),
+        ("convert v.safetensors other --to sentence-transformers", "did not write"),
         ("convert m w.safetensors --invalid skip", "is a folder"),
         ("convert v.safetensors . --to sentence-transformers", "cannot be replaced"),
         ("convert m m2 --to sentence-transformers", "are already pooled"),

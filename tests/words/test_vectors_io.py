@@ -304,7 +304,8 @@ def test_views_with_strides_are_written_correctly(format):
 
 CORRUPT = {
     "blank row": (b"2 1\na 1\n\nb 2\n", ":3: wrong dimension (expected: 1); run"),
-    "no dimension": (b"1 0\na\n", ":1: the file has 1 rows and 0 dimensions, but only"),
+    "no dimension": (b"1 0\na\n", ":1: the vectors have 0 dimensions, but must have 1 to"),
+    "too many rows": (b"3000000000 2\na 1 2\n", ":1: the file has 3000000000 rows, but at most"),
     "negative": (b"-1 2\na 1 2\n", ":2: wrong dimension (expected: 1)"),
     "header over 2^63": (b"99999999999999999999 2\na 1 2\n", ":2: wrong dimension"),
     "promises more than the file": (

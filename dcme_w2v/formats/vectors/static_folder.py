@@ -196,7 +196,10 @@ def _check_replaceable(name: str, folder: Path) -> None:
     except (FormatError, OSError):
         ours = False
     if not ours or found - set(FILES):
-        raise UsageError(f"{name}: the folder contains other files; choose a new folder")
+        raise UsageError(
+            f"{name} cannot be replaced, because it contains files that dcme-w2v did not write; "
+            "choose a new folder"
+        )
 
 
 # ---- reading ----

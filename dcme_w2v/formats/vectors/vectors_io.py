@@ -234,8 +234,8 @@ def check_target(path: PathLike, format: str | None) -> str:
         )
     if format is None and suffix in _NOT_SO:
         warn(
-            f"{name}: vectors will be written as word2vec text, not in the {suffix} format; "
-            "choose a .txt, .bin or .safetensors file"
+            f"{name}: vectors cannot be written in the {suffix} format, so the file will contain "
+            "word2vec text; choose a name that ends in .txt, .bin or .safetensors"
         )
     return chosen
 

@@ -170,11 +170,15 @@ class RowReader:
         else:
             self.promised, self.dim = int(header[1]), int(header[2])
             start = len(line) + len(newline)
-        if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
+        if not 1 <= self.dim <= MAX_DIM:
             raise FormatError(
-                f"{self.path}:1: the file has {self.promised or 0} rows and {self.dim} "
-                f"dimensions, but only up to {MAX_ROWS} rows and 1 to {MAX_DIM} dimensions are "
-                "supported; write the file again"
+                f"{self.path}:1: the vectors have {self.dim} dimensions, but must have 1 to "
+                f"{MAX_DIM}; write the file again"
+            )
+        if (self.promised or 0) > MAX_ROWS:
+            raise FormatError(
+                f"{self.path}:1: the file has {self.promised} rows, but at most {MAX_ROWS} rows "
+                "are supported; write a smaller file"
             )
         return start
 
