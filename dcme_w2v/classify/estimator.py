@@ -208,7 +208,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
         if given.objective == "tree":
             raise UsageError(
-                'objective="tree": is available only on the command line; use the command '
+                'objective="tree" is available only on the command line; use the command '
                 "dcme-w2v classify train"
             )
         if remote is not None:
@@ -327,7 +327,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             )
         if self.class_weight == "balanced":
             raise UsageError(
-                'class_weight="balanced": is supported only by fit; for partial_fit, pass a dict '
+                'class_weight="balanced" is supported only by fit; for partial_fit, pass a dict '
                 "that maps labels to weights"
             )
         options = replace(options_of(self), epochs=1, solver="sgd")

@@ -66,7 +66,7 @@ ABOVE = 1.25  # training has diverged if the final loss exceeds the untrained lo
 # With negative sampling, the loss on five documents reaches 14 times the untrained loss.
 # With negative sampling, the loss on five numeric rows reaches 30 times the untrained loss.
 ABOVE_WITH_SAMPLES = 50
-# The final model's score may be this many standard errors lower than in cross-validation.
+# The final model's score may be this many standard errors below the cross-validation score.
 FALL = 10.0
 
 

@@ -226,7 +226,7 @@ class Measures:
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
-            # Tied labels all get the worst of their ranks.
+            # All labels that tie get the worst rank among these labels.
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(

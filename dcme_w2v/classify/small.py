@@ -68,7 +68,7 @@ def shrink_file(
         )
     if STANDARD in map(str, holdout):
         raise UsageError(
-            "--holdout=-: is not supported, because the held-out documents are read twice; use a "
+            "--holdout=- is not supported, because the held-out documents are read twice; use a "
             "file"
         )
 

@@ -450,7 +450,7 @@ class ClassifierTrainer(Trainer):
         self.documents = core.SparseRows(matrix)
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
-        counts = np.maximum(np.rint(sums), 1).astype(np.int64)  # 1 if a class has no documents
+        counts = np.maximum(np.rint(sums), 1).astype(np.int64)  # at least 1 per class
         # For class and noise probabilities p and q, ns learns log(p / q) + constant, so add log q.
         if options.objective == "ns" and options.solver == "sgd":
             noise = counts[weights.place] ** NOISE_POWER

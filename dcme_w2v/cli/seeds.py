@@ -73,7 +73,7 @@ def _check_conflicts(ctx: click.Context, wanted: SeedsOptions) -> None:
 
 
 def _seeds_of(params: dict[str, Any], wanted: SeedsOptions) -> list[int]:
-    """Return N consecutive seeds that start with --seed, or [] for a table of a single run."""
+    """Return N consecutive seeds, of which --seed is the first, or [] for a table of one run."""
     if wanted.seeds is None:
         return []
     first = params.get("seed") or 1

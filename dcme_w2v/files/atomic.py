@@ -349,7 +349,7 @@ def check_writable(path: PathLike) -> None:
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
         raise UsageError(
-            f"{os.fspath(path)}: ends with a slash, which denotes a folder; choose a file"
+            f"{os.fspath(path)}: the path ends with a slash, which denotes a folder; choose a file"
         )
     with write_errors(path):
         target = target_of(path)

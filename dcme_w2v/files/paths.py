@@ -34,7 +34,9 @@ def local(path: str) -> str:
 
     host, slash, rest = path[len(_FILE) :].partition("/")
     if host not in ("", "localhost") or not rest:
-        raise UsageError(f"{path}: refers to another machine; use file:///PATH, or a plain path")
+        raise UsageError(
+            f"{path}: the URL refers to another machine; use file:///PATH, or a plain path"
+        )
     return url2pathname(slash + rest)
 
 

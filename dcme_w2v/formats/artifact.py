@@ -338,7 +338,7 @@ def check_model_target(path: PathLike, kind: str) -> None:
         return
     # The documents determine the kind of model, so any kind in OF_CLASSES may be replaced.
     if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
-        raise UsageError(f"{name}: already exists, but is not a {kind} model; choose another file")
+        raise UsageError(f"{name} already exists, but is not a {kind} model; choose another file")
 
 
 # ---- reading ----

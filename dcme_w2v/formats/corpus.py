@@ -111,7 +111,7 @@ def _files_of_dataset(folder: str) -> list[str]:
     try:
         return [str(Path(folder, PurePath(one["filename"]).name)) for one in files or []]
     except (TypeError, KeyError):
-        raise CorpusError(f"{about}: lists no data files; write the dataset folder again") from None
+        raise CorpusError(f"{about} lists no data files; write the dataset folder again") from None
 
 
 def _files_below(folder: str) -> list[str]:

@@ -95,7 +95,7 @@ def read_sparse_rows(
         )
     if labels is not None:
         raise UsageError(
-            f"--labels={labels}: applies only to .npz and .mtx files, but {path} contains its own "
+            f"--labels={labels} applies only to .npz and .mtx files, but {path} contains its own "
             "labels; omit --labels"
         )
     return read_svmlight(path)

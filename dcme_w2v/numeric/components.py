@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .arrays import F64, Array
 from .parallel import one_blas_thread
 
-# Minimum squared singular value, as a fraction of the largest one; smaller values count as 0.
+# Squared singular values below this fraction of the largest squared singular value count as 0.
 _SMALLEST = 1e-10
 
 

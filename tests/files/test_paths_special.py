@@ -160,7 +160,7 @@ def test_a_model_replaces_only_a_model(row, work, capsys):
         if text:
             Path(path).write_text(text)
         said = refused(work, capsys, row, output=path)
-        assert f"{path}: already exists, but is not a" in said
+        assert f"{path} already exists, but is not a" in said
     Path("letter").write_text("")
     Path("link").symlink_to("sub")
     assert "link is a folder" in refused(work, capsys, row, output="link")
