@@ -63,7 +63,7 @@ class DcmeError(_Marked):
     exit_code = 1  # the exit code of the program after this error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the error as a call of its class; Dask would use only one base's ``__new__``."""
+        """Pickle the error as a class call, because Dask would use only one base's ``__new__``."""
         return type(self), self.args, self.__dict__
 
 

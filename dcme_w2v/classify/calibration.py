@@ -151,7 +151,10 @@ def _log_of_logistic(odds: F64) -> F64:
 
 
 def _steps(slopes: Sequence[float]) -> F64:
-    """Return the log-odds at the first knot and their rise in each segment, with 0 at score 0."""
+    """Return the log-odds at the first knot, followed by their increase in each segment.
+
+    The log-odds at score 0 are set to 0.
+    """
     gains = np.diff(KNOTS) * slopes[1:-1]
     below = gains[: KNOTS.index(0.0)].sum()
     return np.append(-below, gains)

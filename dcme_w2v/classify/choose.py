@@ -617,13 +617,13 @@ class Search:
         return self._held_rows_of[key]
 
     def _kind_of_rows(self, setting: Setting) -> tuple[Any, ...]:
-        """Return whether the solver is dual, and the setting's features, which determine rows."""
+        """Return the cache key of a setting's rows: whether the solver is dual, and features."""
         is_dual = setting.get("solver", self.problem.given.solver) == "dual"
         names = {name for one in self.problem.features for name in one}
         return is_dual, *((name, setting.get(name)) for name in sorted(names))
 
     def _products(self, setting: Setting, columns: CompressedRows) -> F32:
-        """Return the inner products of documents, given one row per feature.
+        """Return the inner products of documents, given a matrix with one row per feature.
 
         The products of the second block of features are cached.
         """
@@ -671,7 +671,7 @@ class Search:
         return _Trial(figures, scores, has, longer if problem.is_unit else None)
 
     def _learned(self, setting: Setting, learned: I64) -> tuple[Weights, set[int]]:
-        """Train on some documents, with an L2 penalty that is adjusted to the documents' weight.
+        """Train on the documents `learned`, with an L2 penalty scaled to their total weight.
 
         Return the weights, and the classes of these documents.
         """

@@ -185,7 +185,7 @@ class Continued:
         return None if own is None else GrownFeatures(own, options, self._documents, self._kept)
 
     def _filled(self, given: Any, own: Any, trained: Any) -> Any:
-        """Update the options `own` with the user's options that differ from `trained`."""
+        """Fill unset options from the earlier training; reject options that cannot be changed."""
         found = {}
         for one in fields(own):
             value, known = getattr(given, one.name), getattr(own, one.name)

@@ -419,7 +419,7 @@ def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Doc
 
 
 def _stored(texts: Iterable[Text], found: list[Text], room: float) -> Iterator[Text]:
-    """Yield texts and store them in `found`; empty `found` if their total size exceeds `room`."""
+    """Yield texts and collect them in `found`, unless they have more than `room` bytes in total."""
     for text in texts:
         room -= len(text)
         found.append(text) if room >= 0 else found.clear()

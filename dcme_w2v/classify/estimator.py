@@ -481,7 +481,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
 
 def _seconds_of(tune: Any) -> float | None:
-    """Convert the parameter `tune` to a time limit in seconds; None means no search."""
+    """Convert the parameter `tune` to a time limit in seconds, or to None if it is off."""
     if tune is None or tune is False:
         return None
     return TuneOptions(SECONDS if tune is True else tune).tune

@@ -246,7 +246,7 @@ class TextFeatures:
         return self._weighted(counts)
 
     def _occurring(self, counts: CompressedRows) -> CompressedRows:
-        """Assign a column to each hash value that occurs."""
+        """Assign columns to the hash values that occur, and return the counts in these columns."""
         found, indices = np.unique(counts.indices, return_inverse=True)
         if not len(found):
             raise CorpusError(
@@ -307,7 +307,7 @@ class TextFeatures:
         return found
 
     def _hashed(self, text: Text) -> list[int]:
-        """Return the hashed columns of a text, with ~column for a column whose hash sign is -1."""
+        """Return the column of each n-gram in a text, or ~column if the sign of its hash is -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         for gram in self._grams(text):
@@ -321,7 +321,7 @@ class TextFeatures:
         return found
 
     def _chosen(self, counted: Counted, count: int) -> tuple[CompressedRows, F64]:
-        """Choose the `count` most frequent columns of each block.
+        """Choose the `count` most frequent words and n-grams, and as many character n-grams.
 
         Return the counts of the columns, and the total weight of the documents that contain each
         column.
@@ -376,7 +376,7 @@ class TextFeatures:
         most: Callable[[], tuple[int, bool]] | None,
         weights: Sequence[float] | F64,
     ) -> tuple[Counted, int, int]:
-        """Count all features; also return the texts' size and the number of features to keep.
+        """Count all features; return the counts, the texts' size and how many features to keep.
 
         See `fit_transform` for the parameters.
         """
@@ -422,7 +422,7 @@ class TextFeatures:
         numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> CompressedRows:
-        """Count how often each document contains each of the columns that `numbered` returns."""
+        """Count how often `numbered` returns each column for each document."""
         pieces = [NO_COUNTS]
         for some in blocks(documents, BYTES_AT_ONCE, DOCUMENTS_AT_ONCE):
             lists = list(map(numbered, some))
@@ -456,7 +456,10 @@ def _multiples(weights: Sequence[float] | F64) -> F64 | None:
 
 
 def _sums(counts: CompressedRows, weights: F64 | None) -> tuple[F64, F64, float]:
-    """Return the fields `totals`, `present` and `total` of `Counted`; no feature may be empty."""
+    """Return the fields `totals`, `present` and `total` of `Counted`.
+
+    Each feature must occur in a document.
+    """
     starts = counts.indptr[:-1]
     if weights is None:
         totals = np.add.reduceat(counts.data, starts, dtype=np.float64).round(DECIMALS)

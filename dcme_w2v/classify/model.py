@@ -506,7 +506,7 @@ class Classifier(Predictor):
 
 
 def _kind_of_labels_in(model: Model) -> str:
-    """Return the Python type of a model's labels; check that all class names match this type."""
+    """Return the recorded type of a model's labels, after checking the class names against it."""
     kind = model.description.get("label_kind", "text")
     try:
         labels = [label_of_name(name, kind) for name in model.strings("classes")]

@@ -119,7 +119,7 @@ def test(
 
 
 class _SeveralLabels(Exception):
-    """Exception that signals a document with several labels after single-label documents."""
+    """Exception that is raised if a document has several labels in single-label evaluation."""
 
 
 @dataclass
@@ -165,7 +165,7 @@ class _Tested:
 
 
 def _gains(model: Predictor) -> F64 | None:
-    """Return each label's weight in propensity-scored precision, or None without label counts."""
+    """Return each label's weight in propensity-scored precision, or None if counts are missing."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:
         return None

@@ -163,7 +163,7 @@ class WeightRanking:
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
     def _parts(self, matrix: CompressedRows) -> Iterator[tuple[F64, F64]]:
-        """Yield, in chunks, absolute weights and the sum of squares of each weight's feature."""
+        """Yield chunks of absolute weights, and the sum of squares for each weight's feature."""
         step = rows_at_once(matrix.shape[1])
         for begin in range(0, matrix.shape[0], step):
             starts = matrix.indptr[begin : begin + step + 1]
@@ -266,7 +266,7 @@ class ShrunkModel(Classifier):
 
     @functools.cached_property
     def _filled(self) -> tuple[Weights, Bools]:
-        """The linear model, and a mask of the rows filled so far; the other rows use no memory."""
+        """The linear model, whose rows are filled when they are used, and a mask of filled rows."""
         weights = self._empty()
         return weights, np.zeros(weights.features, dtype=bool)
 
@@ -395,7 +395,7 @@ def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
-    """Restore text features with their quantized idf, or the selected columns of vector input."""
+    """Restore text features and their quantized idf, or the selected columns of vector input."""
     if model.description.get("features") is None:
         columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns

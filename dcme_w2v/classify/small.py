@@ -129,7 +129,7 @@ def compressed(
 
 
 def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
-    """Convert documents to rows with the columns of a compressed model."""
+    """Select the columns that a compressed model uses from the rows of documents."""
     if not isinstance(model, ShrunkModel) or model.text is None:
         return rows
     assert model.origin is not None and isinstance(rows.matrix, CompressedRows)
@@ -218,7 +218,9 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the largest model that fits, with its size, or None and the smallest possible size.
+    """Return the largest model of at most `options.max_bytes` bytes, and its size.
+
+    If no model is small enough, return None and the smallest possible size.
 
     Starting from a first guess, the number of weights grows by at most half until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger

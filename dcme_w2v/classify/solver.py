@@ -153,7 +153,10 @@ def minimized(
 def _minimize_scaled(
     shift: F64, scale: F64, function: Function, start: F64, *, watch: Watch, **options: Any
 ) -> F64:
-    """Minimize a function of the weights by searching over scaled weights; overwrite `start`."""
+    """Minimize a function of the weights by a search over scaled weights.
+
+    The array `start` is overwritten.
+    """
 
     def to_weights(point: F64) -> F64:
         found = point / scale

@@ -179,7 +179,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 def _plan(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> dict[str, Any]:
-    """Estimate the resources of the training; raise an error if the learner does not support it."""
+    """Check that the learner supports the options, and estimate the resources for training."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
@@ -189,7 +189,7 @@ def _plan(
 def _trained(
     job: TrainJob, models: "_Models", problem: Problem, work: Job, read_seconds: float
 ) -> tuple[Classifier, Labeled | None, list[str]]:
-    """Return the compressed model, the held-out documents, and the names of the chosen settings.
+    """Return a trained model, its held-out documents, and the names of the chosen settings.
 
     A `KeyboardInterrupt` gets the current model as its attribute `partial`. The table of all
     weights is freed, because the next steps may take as much memory.

@@ -138,7 +138,7 @@ class DaskExecutor(Executor):
     # ---- faults ----
 
     def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
-        """Call the scheduler and return its answer; raise ClusterError if there is none in time."""
+        """Call the scheduler and return its answer; raise ClusterError if it does not answer."""
         try:
             if self._client.status != "running":
                 raise _no_answer()

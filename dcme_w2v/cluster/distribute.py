@@ -179,7 +179,7 @@ class Distributed:
 
 
 def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
-    """Send each shard's documents to a worker, in a task that can be repeated."""
+    """Send each shard's documents to a worker, in a task that can run again on another worker."""
     data, found = task.data, []
     dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):

@@ -135,7 +135,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 
 class _File(NamedTuple):
-    """A file or row group, its estimated text size, and whether it can be divided."""
+    """A file or row group, its estimated text size, and whether it must remain in one shard."""
 
     path: Source
     text_bytes: int
@@ -248,7 +248,7 @@ def _counted(
     options: VocabularyOptions,
     known: Future | None = None,
 ) -> tuple[list[Future], list[dict[str, Any]], int]:
-    """Return the words in each part that can reach the minimum count.
+    """Return, for each part of the vocabulary, the words that can reach the minimum count.
 
     Also return the statistics of the shards, and how often a word that some shards dropped may
     occur.

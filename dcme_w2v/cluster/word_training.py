@@ -84,7 +84,7 @@ class ClusterTrainer(engine.Trainer):
         self._collected: F32 | None = None
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
-        """Submit one task per block, with the block's item of each list as arguments."""
+        """Submit one task per block; pass the block's item from each list to the task."""
         return [
             self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
             for b, block in enumerate(self._plan.blocks)
@@ -120,7 +120,7 @@ class ClusterTrainer(engine.Trainer):
 
     @property
     def _both(self) -> F32:
-        """Both tables, shape (2, words, dim), collected in a memory-mapped temporary file."""
+        """Word and context vectors, shape (2, words, dim), in a memory-mapped temporary file."""
         if self._collected is None:
             file, plan = IdCache(name="the file of trained tables"), self._plan
             shape = 2, plan.words, self.options.dim
@@ -212,7 +212,7 @@ class ClusterTrainer(engine.Trainer):
         return mixed, notes
 
     def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add the statistics of the shards in a round to the totals."""
+        """Add the shards' statistics from one round to the totals."""
         for name in DONE:
             self._done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]

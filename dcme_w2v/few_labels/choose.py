@@ -128,7 +128,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
 
 
 def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
-    """Return a message if the supervised model is better than the other models."""
+    """Return a message if the supervised model is better than all other models, or else None."""
     others = {**accuracy}
     own, best = others.pop("supervised", 0.0), max(others.values(), default=1.0)
     if own <= best:
@@ -151,11 +151,11 @@ def _measured(
 ) -> tuple[dict[str, F64], I64, F64] | None:
     """Return each model's out-of-fold scores, and the labeled documents' classes and weights.
 
-    Also return the classes of the documents, and weights that sum to 1. If most classes have the
-    same number of labeled documents, these were probably drawn per class. A document's weight is
-    then the share of its class in the models' predictions for the unlabeled documents. Otherwise,
-    the labeled documents show the shares of the classes better than predictions do. Return None if
-    each fold has a single class.
+    The weights sum to 1. If most classes have the same number of labeled documents, the documents
+    were probably drawn separately for each class. A document's weight is then the share of its
+    class in the models' predictions for the unlabeled documents. Otherwise, the labeled documents
+    show the shares of the classes better than predictions do. Return None if each fold has a single
+    class.
     """
     folds, scores = data.folds(), dict[str, F64]()
     tested, decided = np.zeros(len(folds), dtype=bool), np.zeros(data.classes)

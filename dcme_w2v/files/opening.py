@@ -532,7 +532,7 @@ def _open_address(path: str) -> Any:
 
 
 def _stalled(error: Exception) -> str | None:
-    """Return what follows the URL in an error if the server has stopped sending data, or None."""
+    """Return an error message (without the URL) if the server has stopped sending, or else None."""
     if "timed out" not in str(error):
         return None
     return f": the server sent nothing for {STALL_SECONDS:g} s; try again, or download the file"

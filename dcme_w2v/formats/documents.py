@@ -121,7 +121,7 @@ def read_documents(
 
 
 def _told(documents: Iterator[Document], corpus: Sequence[Source]) -> Iterator[Document]:
-    """Yield documents; at the end, warn about rows of files that have no text."""
+    """Yield documents, and warn at the end about the number of table rows without text."""
     table = next((one for one in as_paths(corpus) if isinstance(one, Table)), None)
     if table is None or table.rows is not None:
         yield from documents

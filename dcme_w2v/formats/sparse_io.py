@@ -353,7 +353,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 class _SvmWriter:
-    """A writer of svmlight lines "label column:value ..."; label names become numbers from 1."""
+    """A writer of svmlight lines "label column:value ...", which numbers labels from 1."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

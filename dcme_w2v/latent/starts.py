@@ -235,7 +235,7 @@ class Starts:
         return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
-        """Assign labels to K random groups; if there are fewer than K labels, split some labels."""
+        """Assign each label to one of K random groups; if there are fewer labels, split some."""
         m, k = self.data.classes, self.latent
         if k <= m:
             group = np.empty(m, dtype=np.int64)

@@ -246,7 +246,7 @@ def _is_given(item: Declaration, values: Mapping[str, Any]) -> bool:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Convert `random_state` to an integer seed; if it is None, use numpy's global generator."""
+    """Convert `random_state` to an integer seed, which numpy's global generator draws for None."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -346,7 +346,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
 
 
 def _as_array(y: Any) -> Array:
-    """Convert labels to an array; a list becomes an object array, so that -1 remains a number."""
+    """Convert labels to an array, whose dtype is object for a list, so that -1 remains a number."""
     if hasattr(y, "__array__") or is_sparse(y) or not isinstance(y, Iterable):
         return np.asarray(y)
     labels = list(y)

@@ -79,7 +79,7 @@ def minimize(
 
 
 class _Values:
-    """A function to minimize; small changes in its value are computed from gradients.
+    """A function to minimize, which computes small changes in its value from gradients.
 
     `last` is the last value. `base` is the evaluation at the start of the current line search, and
     `latest` the last evaluation; both are kept only if the precision is above 0.

@@ -157,7 +157,7 @@ def _sums(numbers: F64) -> F64:
 
 
 def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
-    """Add a cluster; for each prefix of the numbers, return the loss and the cluster's start."""
+    """Return each prefix's loss with one more cluster, and the index where this cluster starts."""
     n = len(before)
     now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
     step = 1 << (n - 1).bit_length()

@@ -75,7 +75,7 @@ class CompressedRows:
         return CompressedRows((*arrays, self._transpose(rows, *arrays)), (self.shape[1], len(rows)))
 
     def _transpose(self, rows: I64, data: F32, indices: I32) -> I64:
-        """Write the transposed matrix of some rows into arrays, and return its row starts."""
+        """Transpose some rows into the given arrays, and return the row starts of the result."""
         starts = np.asarray(self.indptr, dtype=np.int64)
         return transpose(self.indices, self.data, starts, rows, self.shape[1], indices, data)
 

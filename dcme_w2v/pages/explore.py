@@ -147,7 +147,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
 
 
 def _reduced(rows: csr_matrix, seed: int) -> F32:
-    """Project sparse rows onto their first singular vectors; cosines change little."""
+    """Project sparse rows onto their first singular vectors, which hardly changes the cosines."""
     if rows.shape[1] <= _COLUMNS:
         return np.asarray(rows.toarray(), dtype=np.float32)
     left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)

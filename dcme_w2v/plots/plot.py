@@ -219,7 +219,7 @@ def draw_rows(
 
 
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
-    """Create a figure; return its axes, and the position of each row in two dimensions."""
+    """Create the axes of a plot, and compute the position of each row in two dimensions."""
     if rows.shape[0] < MIN_POINTS:
         raise UsageError(
             f"there are {rows.shape[0]} points, but a plot requires at least {MIN_POINTS} points; "

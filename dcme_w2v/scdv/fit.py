@@ -220,7 +220,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
-    """Return the vectors of the first words in `words`; the IDs of these words are `having`."""
+    """Return the vectors of the words with the IDs `having`, which are the first in `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):

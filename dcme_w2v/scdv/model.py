@@ -259,7 +259,7 @@ class DocumentModel(Sealed, Shown):
 
 
 def _bounded(model: Model, name: str, *shape: int | None) -> F32:
-    """Return an array; raise an error if its values are so large that products could overflow."""
+    """Read an array from a model; raise an error if products of its values could overflow."""
     found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
         raise model.fault(name, f"contains a number whose size exceeds {_MAX_NUMBER:g}")

@@ -164,6 +164,6 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
 
 
 def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
-    """Return the indices of the rows with the highest ranks, and the values in these rows."""
+    """Return the rows and the values of the `count` entries with the highest ranks in a column."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

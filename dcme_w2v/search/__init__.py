@@ -10,7 +10,7 @@ check_addresses()  # raise an error if importing scipy would hang
 
 
 class _Package(ModuleType):
-    """The package `dw.search`; if it is called like a function, it raises a helpful error."""
+    """The package `dw.search`, which raises a helpful error if it is called like a function."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Raise an error that names the functions to call instead."""

@@ -160,7 +160,7 @@ class Index:
         return rows[order], scores[order]
 
     def _candidates(self, query: Query, scores: F64, most: int) -> I64:
-        """Return the documents that score highest; similar words replace unknown query words."""
+        """Return the documents with the highest scores; similar words stand for unknown words."""
         if len(query.alike):
             scores = scores + self._postings[:, query.alike] @ query.alike_weights
         return np.sort(best_rows(scores, most))

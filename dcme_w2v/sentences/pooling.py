@@ -150,7 +150,7 @@ class Pooling:
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:
-    """Move each word's unit row (in place) toward the row of its longest prefix in the list."""
+    """Move the unit rows of words (in place) toward the rows of their longest known prefixes."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)

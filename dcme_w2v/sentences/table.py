@@ -156,7 +156,7 @@ class SentenceTable:
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
-        """Return IDs of words and word pieces, and the rows of words that have only n-grams."""
+        """Return IDs of words and word pieces, and the rows of words with only n-gram vectors."""
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         with self._numbering.lock:
             batch = self._numbering.lines(block)
@@ -182,7 +182,7 @@ class SentenceTable:
         return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
-        """Return the mean pooled row of the known words in each line."""
+        """Return the mean of the rows of all known words in each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)

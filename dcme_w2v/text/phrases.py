@@ -448,7 +448,7 @@ class _Text:
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:
-        """Return the IDs of words; words without an ID get new IDs."""
+        """Return the IDs of words, after assigning new IDs to words without an ID."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]

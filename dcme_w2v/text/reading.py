@@ -159,7 +159,7 @@ class Reading:
         return Encoded(table, ids, tokens, newlines, newline_first, bad)
 
     def _buffer(self, size: int) -> U32:
-        """Return an array for at least `size` IDs; `_finish` collects it for reuse."""
+        """Return an array of at least `size` IDs, which `_finish` later collects for reuse."""
         try:
             kept = self._buffers.pop()
         except IndexError:  # no buffer is free
@@ -203,7 +203,7 @@ class Reading:
         )
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens in held-out lines, which `counts` then subtracts."""
+        """Count the tokens in held-out lines, so that `counts` can subtract them."""
         self.held_out = held_out_counts(cache, len(self.words), lines)
         self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
@@ -328,7 +328,7 @@ class DistinctWords:
         return ids
 
     def _highest(self) -> I64:
-        """Return upper bounds on word counts, because dropped words may have been counted anew."""
+        """Return upper bounds on word counts, because counts are lost when words are dropped."""
         new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
         return self.table.counts() + np.concatenate([self._lost, new])
 

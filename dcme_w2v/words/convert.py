@@ -138,7 +138,7 @@ def convert(
 
 
 def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str, int]]:
-    """Read vectors; with --invalid=skip, also count the skipped rows per kind of fault."""
+    """Read vectors and, with --invalid=skip, count the skipped rows by kind of fault."""
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit), {}
     if is_stream(source) or Path(source).is_dir():

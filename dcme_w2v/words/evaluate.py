@@ -316,7 +316,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
-    """Map each uppercase spelling to its first row; also return this row for each word."""
+    """Map uppercase spellings to their first rows; return the map, and each word's first row."""
     whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [

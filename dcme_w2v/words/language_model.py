@@ -260,7 +260,7 @@ def eval_likelihood(
 
 
 def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
-    """Return the biases of a model; if the model has a prior, they require word counts."""
+    """Return the biases of a model; raise an error if its prior requires missing word counts."""
     prior = options.get("prior") or 0
     if vectors.counts is not None:
         return biases_of(vectors.counts, options)

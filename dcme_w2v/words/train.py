@@ -219,7 +219,7 @@ def train(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Convert paths to strings; also convert numbers to strings for options of type str."""
+    """Convert a path, or a number for an option of type str, to a string."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -300,7 +300,7 @@ class Vectors(WordTables, metaclass=_Habits):
         return Tokenizer.of_entry(self.manifest)
 
     def _row(self, word: object) -> int | None:
-        """Return the row index of a word; tokenize an unknown word first (King becomes king)."""
+        """Return the row index of a word or, if the word is unknown, of its tokenized form."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
             tokens = self.tokenizer.tokens(word)

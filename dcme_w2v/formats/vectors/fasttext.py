@@ -138,7 +138,7 @@ def _corrupt(path: str, what: str) -> FormatError:
 
 
 def _check(path: str, header: dict[str, Any]) -> None:
-    """Raise `FormatError` for an invalid header; disable n-grams in old classifier models."""
+    """Check a header, and set the n-gram length of old classifiers, which lack n-grams, to 0."""
     version = header["version"]
     if version not in (VERSION, WITHOUT_NGRAMS):
         raise FormatError(

@@ -250,7 +250,10 @@ def _parts(path: PathLike) -> tuple[Path, Path]:
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
-    """Remove "model" from a parsed tokenizer.json; list its tokens (None: the unknown token)."""
+    """Remove "model" from a parsed tokenizer.json, and return its tokens in the order of their IDs.
+
+    None replaces the token for unknown words.
+    """
     model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:

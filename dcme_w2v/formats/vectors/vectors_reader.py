@@ -142,7 +142,7 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: U8) -> int:
-        """Read the header's row count and dimension, if present; return the first row's offset."""
+        """Read the row count and the dimension, and return the offset of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
