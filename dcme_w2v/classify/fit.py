@@ -215,8 +215,8 @@ def _divided(
 ) -> tuple[Labeled, Labeled | None]:
     """Split documents into a training set and a calibration set.
 
-    If there are few documents, none are left out, because cross-validation calibrates, except for
-    trees.
+    If there are few documents, none are left out, because the calibration uses cross-validation.
+    The limit is lower for label trees, which are not cross-validated.
     """
     count = len(data.labels)
     is_tree = options.objective == "tree"

@@ -413,7 +413,8 @@ INDICATOR = "label_indicator"
 def _labels_of(y: Any, texts: int) -> tuple[list[list[str] | None], str, bool, Indicator | None]:
     """Return each text's label names (None if unlabeled), the label type, and the format of y.
 
-    The form says whether y has lists of labels, and describes the indicator matrix, if y is one.
+    The format consists of two values: whether y has several labels per text, and a description of
+    the indicator matrix if y is one, otherwise None.
     """
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if is_sparse(y) or (len(shape) == 2 and shape[1] != 1):

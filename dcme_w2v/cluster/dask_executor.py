@@ -154,7 +154,7 @@ class DaskExecutor(Executor):
         ------
         ClusterError
             The scheduler or all workers are lost. If all workers are lost at once, Dask forgets
-            that a task with a preferred worker may also run on others.
+            that a task with a preferred worker may also run on other workers.
         """
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
