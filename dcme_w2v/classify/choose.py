@@ -285,6 +285,15 @@ def of_features(problem: Problem, best: Setting) -> list[Setting]:
     return [{**best, **one} for one in problem.features]
 
 
+def of_strengths_if_changed(problem: Problem, best: Setting) -> list[Setting]:
+    """Return the setting and, if it has other features than the first one, all L2 penalties again.
+
+    The penalty was chosen with the first features. With word pairs, another one can be far better.
+    """
+    is_changed = any(best.get(name) != value for name, value in problem.features[0].items())
+    return [best, *(of_strengths(problem, best) if is_changed else [])]
+
+
 def of_losses(problem: Problem, best: Setting) -> list[Setting]:
     """Return candidate losses and learning rates for --tune."""
     hinge = is_hinge_possible(problem.given) and problem.classes <= TABLE_CLASSES
@@ -327,7 +336,9 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         return []
     if not problem.several:
         if is_dual(problem, problem.features[0]):
-            return [Stage(of_strengths, measure, 0.0), Stage(of_features, measure, 0.0)]
+            strengths = Stage(of_strengths, measure, 0.0)
+            again = Stage(of_strengths_if_changed, measure)
+            return [strengths, Stage(of_features, measure, 0.0), again]
         return [Stage(of_defaults, measure, REGULARIZED), features]
     if len(problem.data.labels) * problem.classes > MANY_NUMBERS:
         return [Stage(of_rates, measure)]

@@ -110,7 +110,7 @@ def test_more_candidates():
 
 
 @pytest.mark.parametrize("given, data, classes, chosen", [
-    ({}, None, 12, 2), ({}, None, 5000, 2), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 2),
+    ({}, None, 12, 3), ({}, None, 5000, 3), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 3),
     ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 2), ({"min_lr": 0.1}, None, 12, 2),
     ({"objective": "gd"}, None, 12, 0), ({"clusters": 2}, None, 12, 0),
     ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2),
@@ -119,6 +119,15 @@ def test_more_candidates():
 def test_settings_are_chosen_only_where_nothing_excludes_it(given, data, classes, chosen):
     assert len(stages_of(problem(data, classes, **given))) == chosen
     assert len(stages_of(problem(data, classes, **given), tuned=True)) >= 2
+
+
+@pytest.mark.parametrize("ngrams, count", [(1, 1), (2, 4)])
+def test_penalties_are_compared_again_with_other_features(ngrams, count):
+    own = replace(problem(), features=({"lead_ngrams": 1}, {"lead_ngrams": 2}))
+    best = {"lead_ngrams": ngrams, "l2": 1.0}
+    first, *others = stages_of(own)[2].candidates(own, best)
+    assert first == best and len(others) == count - 1
+    assert all(one["l2"] != 1 and one["lead_ngrams"] == ngrams for one in others)
 
 
 def figures(*parts):
