@@ -503,7 +503,7 @@ def script(s: Setup) -> Iterator[Line]:
         l2 = 0.5 / len(_labeled(files[0])[0])
         for name, options in {
             "defaults": "",
-            "its features and C": f"{same} --epochs 6 --bias 1 --l2 {l2}",
+            "the script's features and C": f"{same} --epochs 6 --bias 1 --l2 {l2}",
         }.items():
             line = f"classify train {options} --threads 1 --seed {seed} --output {model}"
             done = s.run(line, files[0], **ONE_THREAD)
