@@ -232,8 +232,9 @@ test coverage: EXTRAS := test
 
 $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
 	@echo "building the extension, and installing packages$(EXTRAS:%=: %) ..."
+	@$(PYTHON) scripts/requirements.py $(EXTRAS) >$(VENV)/requirements.txt
 	@$(PIP) --no-deps --editable . & build=$$!; \
-	    $(PYTHON) scripts/requirements.py $(EXTRAS) | $(PIP) -r /dev/stdin; installed=$$?; \
+	    $(PIP) -r $(VENV)/requirements.txt; installed=$$?; \
 	    wait $$build && [ $$installed = 0 ]
 	@touch $@ $(EXTRAS:%=$(VENV)/.%)
 

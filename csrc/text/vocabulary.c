@@ -62,7 +62,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     size_t bytes = (size_t)capacity * sizeof(dcme_slot);
     if (bytes >= CHUNK_BYTES) /* return the memory of the old arrays before the slots need theirs */
         dcme_release_freed();
-    dcme_slot *slots = calloc(1, bytes);
+    dcme_slot *slots = calloc((size_t)capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;
     dcme_prefer_huge_pages(slots, bytes);

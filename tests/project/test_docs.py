@@ -70,7 +70,7 @@ def missing_of(shown, printed):
 def test_the_snippets_of_a_page_run_and_print_what_is_shown(
     page, files, tmp_path, monkeypatch, capfd
 ):
-    """Texts here are others than those of the pages: numbers and words of tables may differ."""
+    """The test's texts differ from the texts of the pages, so numbers and words may differ, too."""
     work = tmp_path / "work"
     shutil.copytree(files, work)
     monkeypatch.chdir(work)
