@@ -550,6 +550,7 @@ STEERED = (
     ("few", "fuse fit {learned} --unlabeled {others}", "SEPARABLE = 0"),
     ("short", LEARN, "FOLDS = 3", "FOLDS = 10", "SHORT_TEXT = 0", "SHORT_TEXT = 64"),
     ("wrong", LEARN, "LOWER = 0.1", "LOWER = 0.5"),
+    ("titles", LEARN, "CLEARLY = 0", "CLEARLY = 1e9"),
     ("several", LEARN, "MANY_NUMBERS = 0", "TRIAL_DOCUMENTS = 500", "CERTAIN = 100",
      "TABLE_CLASSES = 50",
      "BALANCES = ()", "BALANCES = (0.4,)"),
