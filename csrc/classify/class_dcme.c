@@ -194,8 +194,9 @@ typedef struct {
 typedef struct {
     shared_state *shared;
     int64_t instances;
-    int64_t scored; /* clusters whose classes are scored: the head and the drawn ones */
-    int32_t *head;  /* (top + 1 + draws) the target's cluster, top clusters, drawn clusters */
+    int64_t scored;   /* clusters whose classes are scored: the head and the drawn ones */
+    int32_t *head;    /* (top + 1 + draws) the target's cluster, top clusters, drawn clusters */
+    int32_t *ordered; /* (top + 1 + draws) the same in ascending order */
     real *products, *moved; /* (2 stride) each, like a row of the cluster table */
     real *bounds, *shares;  /* (stride) */
     real *scores, *steps;   /* ((top + 1 + draws) width) */
@@ -222,6 +223,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     shared_state *s = me->shared = shared;
     int64_t stride = s->clusters.stride, width = s->clusters.width, scored = s->top + 1 + s->draws;
     DCME_TAKE(arena, me->head, scored);
+    DCME_TAKE(arena, me->ordered, scored);
     DCME_TAKE(arena, me->products, 2 * stride);
     DCME_TAKE(arena, me->moved, 2 * stride);
     DCME_TAKE(arena, me->bounds, stride);
@@ -233,20 +235,24 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_SAVE(arena, me->instances);
 }
 
+/* Insert a cluster into the first `count` of me->ordered, which are in ascending order. */
+static void insert(thread_state *me, int64_t count, int32_t cluster) {
+    for (; count > 0 && me->ordered[count - 1] > cluster; count--)
+        me->ordered[count] = me->ordered[count - 1];
+    me->ordered[count] = cluster;
+}
+
 /* Draw clusters from the tail, each at most once. */
 static void draw(thread_state *me, uint64_t *stream) {
-    const class_bounds *g = &me->shared->clusters;
-    int64_t first = me->shared->top + 1;
+    int64_t clusters = me->shared->clusters.count, first = me->shared->top + 1;
+    for (int64_t i = 0; i < first; i++)
+        insert(me, i, me->head[i]);
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
-        int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
-        for (; k < g->count - 1; k++) { /* a bound that is not finite also ends the search */
-            int taken = me->bounds[k] == -INFINITY;
-            for (int64_t i = first; i < me->scored; i++)
-                taken |= me->head[i] == k;
-            if (!taken && left-- == 0)
-                break;
-        }
+        int64_t k = dcme_below(dcme_random(stream), clusters - me->scored);
+        for (int64_t i = 0; i < me->scored && me->ordered[i] <= k; i++)
+            k++; /* count only clusters that are not scored yet */
         me->head[me->scored] = (int32_t)k;
+        insert(me, me->scored, (int32_t)k);
     }
 }
 

@@ -219,8 +219,8 @@ class ClassifyOptions(Checked):
     )
     clusters: int | None = option(
         None,
-        "maximum number of class clusters for --objective=dcme (default: 80 or more, depending on "
-        "the number of classes; 20 with --dcme-update=paper)",
+        "maximum number of class clusters for --objective=dcme (default: 4 * sqrt(number of "
+        "classes); 20 with --dcme-update=paper)",
         minimum=1,
         maximum=4096,
         **_OF_DCME,
@@ -396,11 +396,9 @@ BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # In larger batches, the hinge-loss gradients of many documents would correct the same error.
 BATCH_OF_HINGE = 16
 BATCH_OF_DUAL = 64  # the dual solver trains on batches of this size, one strip of classes at a time
-CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
+CLUSTERS_OF_PAPER = 20
 # C core settings that have no option, for robust dcme and Algorithm 1 (Wang, Wang and Zhai 2017).
-INNER = {
-    "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
-}  # fmt: skip
+INNER = {"center_interval": 40.0, "top_items": 10, "beta": 1.0}
 NOISE_POWER = 0.75  # exponent of class counts in the noise distribution of ns (nce uses 1)
 TREES = 3  # number of label trees, whose probabilities are averaged
 
@@ -436,10 +434,10 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE / 2 if few else RATE
     rate = RATE_OF_HINGE if options.loss == "hinge" else rate
-    sets, of_classes = multilabel and options.loss == "hinge", round(2 * classes**0.5)
+    sets = multilabel and options.loss == "hinge"
     found: dict[str, Any] = {
         "loss": "softmax",
-        "clusters": CLUSTERS_OF_PAPER if paper else min(4096, max(CLUSTERS, of_classes)),
+        "clusters": CLUSTERS_OF_PAPER if paper else min(4096, round(4 * classes**0.5)),
         # Gradients in a batch ignore each other's updates, so batches are small if there are few
         # classes.
         "batch": min(

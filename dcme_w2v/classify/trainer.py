@@ -378,6 +378,8 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
         name: value or 0 for name, value in core_options(options, ClassifyOptions).items()
     } | INNER
     values["class_clusters"] = values["clusters"]
+    values["exact_clusters"] = round(values["clusters"] ** 0.5)
+    values["draws"] = round(values["clusters"] ** 0.5 / 3)
     values["dual"] = options.solver == "dual"
     values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
     return values

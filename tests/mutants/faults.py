@@ -56,6 +56,7 @@ FAULTS = [
     Fault("hinge: no margin", "csrc/classify", "return MARGIN > score ? MARGIN - score : 0;", "return 0 > score ? MARGIN - score : 0;", "gradients"),
     Fault("hinge: other labels are errors", "csrc/classify", "scores[*one - column] = missed[one - label];", "scores[*one - column] = 0;", "gradients"),
     Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify gradients classify_loss"),
+    Fault("a cluster of classes is drawn twice", "csrc/classify", "k++; /* count only", "; /* count only", "gradients"),
     Fault("dual solver: lambda without weights of documents", "csrc/classify/dual_hinge.c", "total += instances->weights ? instances->weights[i] : 1;", "total += 1;", "dual"),
     Fault("dual solver: a document's weight is lost", "csrc/classify/dual_hinge.c", "(real)(me->shared->lambda / batch->weights[d])", "(real)me->shared->lambda", "dual"),
     Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),

@@ -316,6 +316,26 @@ def test_dcme_of_classes_ascends_its_bound(document, head, draws):
     close(problem.loss, -wanted)
 
 
+@pytest.mark.parametrize("document", range(DOCUMENTS))
+def test_dcme_of_classes_draws_every_other_cluster_equally_often(document):
+    """One of two clusters is drawn, so the loss counts twice what its sum exceeds its bound by."""
+    problem = Problem([document])
+    (label,), (scores,) = problem.labels, problem.scores()
+    sums = np.array([np.exp(scores[g]).sum() for g in GROUPS])
+    centers = zip(problem.centers(), GROUPS, strict=True)
+    bounds = np.exp([a @ scores[g] + entr(a).sum() for a, g in centers])
+    own = label // 16
+    others = np.delete(2 * (sums - bounds), own) + np.delete(bounds, own).sum()
+    wanted = problem.weight[0] * (np.log(sums[own] + others) - scores[label])
+    drawn = np.zeros(2)
+    for seed in range(200):
+        problem = Problem([document])
+        problem.direction(rate=0.25, objective=1, exact_clusters=0, draws=1, seed=seed)
+        drawn[which := np.argmin(abs(wanted - problem.loss))] += 1
+        close(problem.loss, wanted[which])
+    assert drawn.min() > 70
+
+
 def test_a_center_of_classes_moves_to_the_mean_of_what_it_owes():
     """After the first document the first cluster's center is the softmax of its classes there."""
     problem, rate = Problem([3]), 0.25
