@@ -22,7 +22,6 @@ from .options import MAX_LEVELS, ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .trainer import Weights
 
-MORE = 1.01  # stop searching when 50% more weights enlarge the file by less than 1%
 USED = 0.99  # stop searching when a model uses this fraction of the allowed file size
 
 Measure = Callable[[Classifier], float]
@@ -249,8 +248,9 @@ def _largest(
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            # A model stops growing once additional weights would be rounded to level 0.
-            is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
+            # A model stops growing once most additional weights are rounded to level 0.
+            more = tried.record["pairs"] - best.record["pairs"]
+            is_full = not above and 2 * more < middle - low
             low, best, used = middle, tried, size
             if is_full:
                 break

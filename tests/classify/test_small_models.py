@@ -1,6 +1,7 @@
 """Small models: encoding and decoding, kept weights, bytes on disk, damaged files."""
 
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
@@ -188,6 +189,23 @@ def test_models_within_a_number_of_bytes(limit, texts, cli):
     assert cli.json("classify test s test.tsv")["accuracy"] == found["accuracy"]
     without = cli.json(line)
     assert without["bytes"] <= limit and "accuracy" not in without
+
+
+@pytest.mark.parametrize("guess", [12, 400])
+@pytest.mark.parametrize("levels", [2, 8, 64])
+def test_the_search_for_the_largest_model_starts_from_any_guess(levels, guess, texts):
+    """Even if the first weights hardly enlarge the file, most of which is JSON."""
+    model = load_classifier("text")
+    ranking, limit = job.ranking_of(model), shrink(model, ShrinkOptions()).size() - 100
+    options = ShrinkOptions(levels=levels, max_bytes=limit)
+
+    def size(count):
+        made = ranking.shrunk(levels, count)
+        return shrink(model, replace(options, keep=str(count)), made).size()
+
+    largest = max(filter(limit.__ge__, map(size, range(1, ranking.count, 20))))
+    found, used = job._largest(model, options, ranking, guess)
+    assert 0.98 * largest < found.size() == used <= limit
 
 
 # ---- damaged files ----
