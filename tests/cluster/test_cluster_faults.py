@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -483,7 +484,9 @@ def test_workers_that_dask_does_not_stop_are_killed(monkeypatch):
             [pid], kept = (one._client.run(os.getpid).values() for one in (cluster, other))
             [process] = [one for one in multiprocessing.active_children() if one.pid == pid]
             patch.setattr(dask, "_close", lambda owner: None)
-        process.join(PATIENCE)
+        end = time.monotonic() + PATIENCE
+        while process.exitcode is None and time.monotonic() < end:
+            time.sleep(0.01)  # Dask's own thread may be about to store the exit code
         assert process.exitcode == -signal.SIGKILL
         assert [*other._client.run(os.getpid).values()] == [*kept]
 
