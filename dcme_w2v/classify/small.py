@@ -191,8 +191,8 @@ def within(
         value = measure(fitting) if measure is not None else 0.0
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"with {levels} quantization levels, {count / ranking.count:.2%} of the weights fit "
-            f"into {size:,} bytes{shown}"
+            f"with {levels} quantization levels, {count:,} of {ranking.count:,} weights fit into "
+            f"{size:,} bytes{shown}"
         )
         if best is not None and (value, -fitting.record["loss"]) <= best[:2]:
             return False
