@@ -111,7 +111,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
 
     Accuracy, precision, recall and F1 are computed from the best paths; the log-likelihood and the
     top-5 accuracy from each token by itself. Entities are counted if tags have CoNLL prefixes (B-,
-    I-, and also E- and S-): an entity is correct if its type and all of its tokens are.
+    I-, and also E- and S-): an entity is correct if its type and all of its tokens are correct.
 
     Raises
     ------

@@ -221,7 +221,7 @@ def _largest(
 
     If no model is small enough, return None and the smallest possible size.
 
-    Starting from a first guess, the number of weights grows by at most half until the model no
+    Starting from a first guess, the number of weights grows by 10% to 100% until the model no
     longer fits. It is then interpolated between the last two numbers, so that models far larger
     than `options.max_bytes` are never built.
     """

@@ -378,6 +378,7 @@ def core_values(options: ClassifyOptions) -> dict[str, Any]:
         name: value or 0 for name, value in core_options(options, ClassifyOptions).items()
     } | INNER
     values["class_clusters"] = values["clusters"]
+    # Clusters whose classes are scored for each document: the best ones, and random other ones.
     values["exact_clusters"] = round(values["clusters"] ** 0.5)
     values["draws"] = round(values["clusters"] ** 0.5 / 3)
     values["dual"] = options.solver == "dual"

@@ -424,7 +424,8 @@ Options = TypeVar("Options", bound=TrainOptions)
 # Default options: first for all objectives, then by objective, then by objective with CBOW.
 # docs/decisions/word-defaults.md reports the measurements behind the defaults.
 # With CBOW and ns, the exact gradient lowers analogy accuracy by at least two points at all rates.
-# With nce, vectors also represent word frequencies (see --prior), so the default gradient is exact.
+# With nce, the default gradient is exact, because vectors also represent word frequencies (see
+# --prior).
 # Training with dcme diverges at learning rates above a few thousandths; without a prior, it
 # diverges at nearly every learning rate.
 # CBOW with ns outputs the sum of input and context vectors, and draws ten samples from a flatter

@@ -194,7 +194,7 @@ def test_models_within_a_number_of_bytes(limit, texts, cli):
 @pytest.mark.parametrize("guess", [12, 400])
 @pytest.mark.parametrize("levels", [2, 8])
 def test_the_search_for_the_largest_model_starts_from_any_guess(levels, guess, texts):
-    """Even if the first weights hardly enlarge the file, most of which is JSON."""
+    """Most of the file is JSON, so the first weights hardly enlarge it."""
     model = load_classifier("text")
     ranking, limit = job.ranking_of(model), shrink(model, ShrinkOptions()).size() - 100
     options = ShrinkOptions(levels=levels, max_bytes=limit)

@@ -318,7 +318,7 @@ def test_dcme_of_classes_ascends_its_bound(document, head, draws):
 
 @pytest.mark.parametrize("document", range(DOCUMENTS))
 def test_dcme_of_classes_draws_every_other_cluster_equally_often(document):
-    """One of two clusters is drawn, so the loss counts twice what its sum exceeds its bound by."""
+    """One of the two other clusters is drawn, and the gap of its bound is added twice."""
     problem = Problem([document])
     (label,), (scores,) = problem.labels, problem.scores()
     sums = np.array([np.exp(scores[g]).sum() for g in GROUPS])
